@@ -1,0 +1,358 @@
+/* PlaneZip: traces, the predictor, platforms, plans, the simulator, the planner and the engine's
+ * cost.  Everything here is computed from files; no GPU and no tensor data are needed.
+ *
+ * Rules that hold for every function: objects are opaque and made by a call that returns a
+ * pz_status; _free(NULL) is allowed.  A finished const object may be used by many threads at once;
+ * an object that is being changed belongs to one.  Time is int64_t nanoseconds, sizes are bytes, a
+ * ratio is raw / coded.  A pz_diag may be NULL; it is written only on an error.  Pointers to names
+ * point into the object that was asked and live as long as it. */
+#ifndef PLANEZIP_PLAN_H
+#define PLANEZIP_PLAN_H
+
+#include <planezip/planezip.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What went wrong: the place (line and column for syntax, the path of the field for meaning, empty
+ * where there is none) and one complete sentence without a full stop. */
+typedef struct pz_diag {
+    uint32_t line;
+    uint32_t column;
+    char path[128];
+    char text[320];
+} pz_diag;
+
+/* Frees a text that one of the _json functions returned. */
+PZ_API void pz_text_free(char *text);
+
+typedef enum pz_precision {
+    PZ_FP32 = 0, /* floats as the trace has them */
+    PZ_BF16 = 1  /* float32 storages take two bytes an element; masks and indices stay */
+} pz_precision;
+
+/* ---- Trace (docs/architecture.md, "Files") ----------------------------------------------------
+ */
+
+/* The operators of one training iteration and the storages that they read and write. */
+typedef struct pz_trace pz_trace;
+
+/* Reads and checks a trace.  PZ_ERR_IO, PZ_ERR_SYNTAX (line and column), PZ_ERR_FORMAT,
+ * PZ_ERR_MEANING (path of the field), PZ_ERR_MEMORY.  The parsed text may be freed at once. */
+PZ_API pz_status pz_trace_parse(const char *json, size_t json_bytes, pz_trace **trace,
+                                pz_diag *diag);
+PZ_API pz_status pz_trace_read(const char *file, pz_trace **trace, pz_diag *diag);
+PZ_API void pz_trace_free(pz_trace *trace);
+
+typedef struct pz_trace_info {
+    const char *model;
+    const char *optimizer; /* "sgd" or "adamw" */
+    uint64_t batch;
+    uint64_t parameters; /* number of parameters */
+    size_t ops;
+    size_t forward_ops;
+    size_t view_ops;
+    size_t storages;
+    size_t saved;            /* tensors read in the backward pass: Table I */
+    uint64_t saved_bytes[2]; /* by pz_precision */
+    uint64_t peak_bytes[2];  /* activation memory without eviction, by pz_precision */
+    size_t peak_op[2];       /* the operator at which it is reached */
+    uint64_t digest;         /* XXH3-64 of everything that planning depends on */
+} pz_trace_info;
+
+PZ_API void pz_trace_get_info(const pz_trace *trace, pz_trace_info *info);
+
+/* One saved tensor.  Operators are positions in the trace; op is -1 for an input. */
+typedef struct pz_saved {
+    size_t storage; /* id in the file */
+    int64_t op;     /* producer, with slot the signature of section III-B */
+    int64_t slot;
+    const char *op_name; /* operator that wrote the saved value; "input" for an input */
+    const char *dtype;
+    uint64_t bytes[2]; /* by pz_precision */
+    int64_t ready_op;  /* last forward writer; -1 for an input that nothing writes */
+    int64_t last_forward_use;
+    int64_t first_backward_use;
+    int64_t last_use;
+} pz_saved;
+
+/* The saved tensors in order of their storage id; index < info.saved. */
+PZ_API pz_status pz_trace_get_saved(const pz_trace *trace, size_t index, pz_saved *saved);
+
+/* ---- Platform (Table II) ----------------------------------------------------------------------
+ */
+
+typedef struct pz_platform {
+    char name[32];
+    char description[160];
+    char source[256];       /* where the figures come from */
+    double math_flops;      /* peak FLOP/s at this precision */
+    double math_fraction;   /* achievable share of it, 0..1 */
+    double memory_bps;      /* peak device-memory bandwidth */
+    double memory_fraction; /* achievable share of it, 0..1 */
+    double d2h_bps;         /* host link, device to host */
+    double h2d_bps;         /* host link, host to device */
+    uint32_t gpus_per_link; /* GPUs that share the link: each gets bandwidth / this */
+    int64_t launch_ns;      /* per operator that is not a view */
+    int64_t transfer_ns;    /* set-up of a transfer */
+    double engine_bps;      /* compression engine per direction in raw bytes; 0 = no engine */
+    double software_bps;    /* without an engine: rate of a software codec, 0 = none */
+    double software_share;  /* share of the compute stream that it takes while it runs, 0..1 */
+    pz_precision precision;
+    uint64_t memory_bytes; /* device memory, for the reader; the budget is what counts */
+} pz_platform;
+
+/* Built-in platforms; index < pz_platform_count().  By name: case does not matter. */
+PZ_API size_t pz_platform_count(void);
+PZ_API pz_status pz_platform_builtin(size_t index, pz_platform *platform);
+PZ_API pz_status pz_platform_named(const char *name, pz_platform *platform);
+PZ_API pz_status pz_platform_parse(const char *json, size_t json_bytes, pz_platform *platform,
+                                   pz_diag *diag);
+PZ_API pz_status pz_platform_read(const char *file, pz_platform *platform, pz_diag *diag);
+PZ_API pz_status pz_platform_json(const pz_platform *platform, char **text);
+
+/* Checks that every field is in range; the readers do it themselves. */
+PZ_API pz_status pz_platform_check(const pz_platform *platform, pz_diag *diag);
+
+/* Equation 2 and the set-up time: how long bytes of ratio occupy a copy queue of the platform
+ * (device to host if to_host, else back).  A ratio of 1 or less, and a platform without a codec,
+ * give the plain transfer. */
+PZ_API int64_t pz_platform_transfer_ns(const pz_platform *platform, uint64_t bytes, double ratio,
+                                       int to_host);
+
+/* The columns of the platform for a trace: forward, backward and optimizer time without a budget.
+ */
+typedef struct pz_times {
+    int64_t forward_ns;
+    int64_t backward_ns;
+    int64_t optimizer_ns;
+    double link_share; /* Figure 1b: min(Tf, Tb) * link / saved bytes, uncompressed */
+} pz_times;
+PZ_API pz_status pz_trace_times(const pz_trace *trace, const pz_platform *platform,
+                                pz_times *times);
+
+/* Figure 1a: for every saved tensor the time of its uncompressed transfer and of its recomputation
+ * with every other saved tensor resident.  Arrays of info.saved entries. */
+PZ_API pz_status pz_trace_costs(const pz_trace *trace, const pz_platform *platform,
+                                int64_t *swap_ns, int64_t *recompute_ns);
+
+/* ---- Predictor (section III-B): a table of ratios ---------------------------------------------
+ */
+
+/* One ratio per signature (producing operator, output slot), codec and precision. */
+typedef struct pz_predictor pz_predictor;
+
+typedef enum pz_signature {
+    PZ_BY_TENSOR = 0,   /* operator position and slot: the paper's predictor */
+    PZ_BY_OPERATOR = 1, /* operator type only: bytes-weighted mean of its tensors */
+    PZ_BY_NOTHING = 2   /* one global ratio */
+} pz_signature;
+
+PZ_API pz_status pz_predictor_new(const char *model, pz_predictor **predictor);
+PZ_API pz_status pz_predictor_parse(const char *json, size_t json_bytes, pz_predictor **predictor,
+                                    pz_diag *diag);
+PZ_API pz_status pz_predictor_read(const char *file, pz_predictor **predictor, pz_diag *diag);
+PZ_API pz_status pz_predictor_json(const pz_predictor *predictor, char **text);
+PZ_API void pz_predictor_free(pz_predictor *predictor);
+
+PZ_API const char *pz_predictor_model(const pz_predictor *predictor);
+PZ_API size_t pz_predictor_entries(const pz_predictor *predictor);
+
+/* One entry; ratio[precision] of codec, 1 where the table has none. */
+typedef struct pz_ratio_entry {
+    int64_t op;
+    int64_t slot;
+    const char *producer_class; /* "" if the file gives none */
+} pz_ratio_entry;
+PZ_API pz_status pz_predictor_entry(const pz_predictor *predictor, size_t index,
+                                    pz_ratio_entry *entry);
+
+/* The ratio of a signature; 1 until it has been measured. */
+PZ_API double pz_predictor_ratio(const pz_predictor *predictor, int64_t op, int64_t slot,
+                                 const char *codec, pz_precision precision);
+
+/* Records a measurement, overwriting the last one.  coded_bytes of 0 only for raw_bytes of 0. */
+PZ_API pz_status pz_predictor_update(pz_predictor *predictor, int64_t op, int64_t slot,
+                                     const char *codec, pz_precision precision, uint64_t raw_bytes,
+                                     uint64_t coded_bytes, uint64_t iteration);
+
+/* Ratios for all saved tensors of a trace, in their order (info.saved entries). */
+PZ_API pz_status pz_predictor_fill(const pz_predictor *predictor, const pz_trace *trace,
+                                   const char *codec, pz_precision precision,
+                                   pz_signature signature, double *ratios);
+
+/* Table IV: sum of |predicted - actual| wire bytes over the actual wire bytes. */
+PZ_API double pz_wire_error(const pz_trace *trace, pz_precision precision, const double *predicted,
+                            const double *actual);
+
+/* ---- Plan -------------------------------------------------------------------------------------
+ */
+
+typedef enum pz_action { PZ_KEEP = 0, PZ_SWAP = 1, PZ_DROP = 2 } pz_action;
+
+/* What happens to the saved tensors that a replay rebuilds on its way. */
+typedef enum pz_replay {
+    PZ_REPLAY_FREE = 0, /* freed after each replay, as in the paper */
+    PZ_REPLAY_KEEP = 1  /* kept until their own last use */
+} pz_replay;
+
+/* An action per saved tensor, and for swaps the operator before which the prefetch is issued. */
+typedef struct pz_plan pz_plan;
+
+PZ_API pz_status pz_plan_new(const pz_trace *trace, pz_plan **plan); /* keeps everything */
+PZ_API void pz_plan_free(pz_plan *plan);
+PZ_API size_t pz_plan_size(const pz_plan *plan);
+PZ_API pz_action pz_plan_action(const pz_plan *plan, size_t index);
+PZ_API int64_t pz_plan_prefetch(const pz_plan *plan, size_t index); /* -1: not a swap */
+/* prefetch_op is looked at for PZ_SWAP only; it must lie in 0..ops-1. */
+PZ_API pz_status pz_plan_set(pz_plan *plan, size_t index, pz_action action, int64_t prefetch_op);
+PZ_API pz_replay pz_plan_replay(const pz_plan *plan);
+PZ_API void pz_plan_set_replay(pz_plan *plan, pz_replay replay);
+
+/* What the plan was made for; set by the planner, kept in the file. */
+typedef struct pz_plan_info {
+    char policy[32];
+    char candidate[64]; /* which plan of a portfolio won */
+    char codec[16];     /* "none", "zvc" or "planezip" */
+    char platform[32];
+    uint64_t budget_bytes;
+    double predicted_overhead;
+    uint64_t digest; /* of the trace */
+} pz_plan_info;
+PZ_API void pz_plan_get_info(const pz_plan *plan, pz_plan_info *info);
+PZ_API void pz_plan_set_info(pz_plan *plan, const pz_plan_info *info); /* digest stays */
+
+/* A plan file belongs to a trace: PZ_ERR_MISMATCH if the digest differs. */
+PZ_API pz_status pz_plan_parse(const pz_trace *trace, const char *json, size_t json_bytes,
+                               pz_plan **plan, pz_diag *diag);
+PZ_API pz_status pz_plan_read(const pz_trace *trace, const char *file, pz_plan **plan,
+                              pz_diag *diag);
+PZ_API pz_status pz_plan_json(const pz_trace *trace, const pz_plan *plan, char **text);
+
+/* ---- Simulator (section IV) -------------------------------------------------------------------
+ */
+
+/* The world in which plans are made and run.  size = sizeof(pz_setup). */
+typedef struct pz_setup {
+    size_t size;
+    const pz_trace *trace;
+    const pz_platform *platform;
+    const double *predicted; /* ratio per saved tensor; NULL: no compression */
+    const double *actual;    /* ratios that transfers really have; NULL: the predicted ones */
+    uint64_t budget_bytes;   /* hard limit for activation memory */
+} pz_setup;
+
+typedef struct pz_report {
+    int64_t total_ns;     /* with the optimizer step */
+    int64_t unlimited_ns; /* without a budget, with the optimizer step */
+    int64_t compute_ns;   /* operators of the trace */
+    int64_t optimizer_ns;
+    int64_t replay_ns;         /* recomputation */
+    int64_t stall_memory_ns;   /* waiting for a swap-out to free memory */
+    int64_t stall_prefetch_ns; /* waiting for a tensor to come back */
+    int64_t codec_ns;          /* compute time that a software codec takes */
+    int64_t d2h_busy_ns;
+    int64_t h2d_busy_ns;
+    uint64_t swapped_bytes;  /* raw bytes of all swapped tensors, one direction */
+    uint64_t d2h_wire_bytes; /* what crosses the link */
+    uint64_t h2d_wire_bytes;
+    uint64_t replayed_ops;
+    uint64_t peak_bytes;
+    int64_t peak_ns;
+    size_t peak_op;
+    size_t kept, swapped, dropped;
+    double overhead; /* total_ns / unlimited_ns - 1 */
+} pz_report;
+
+/* Events of a simulated iteration, for people and for viewers. */
+typedef struct pz_timeline pz_timeline;
+
+typedef enum pz_lane { PZ_LANE_COMPUTE = 0, PZ_LANE_D2H = 1, PZ_LANE_H2D = 2 } pz_lane;
+
+typedef struct pz_event {
+    pz_lane lane;
+    const char *kind; /* "op", "replay", "stall: memory", "stall: prefetch", "codec", "optimizer",
+                         "swap-out" or "prefetch" */
+    const char *name; /* operator, or operator that produced the tensor */
+    int64_t op;       /* position, -1 for the optimizer */
+    int64_t tensor;   /* saved tensor, -1 if none */
+    int64_t begin_ns, end_ns;
+    uint64_t raw_bytes, wire_bytes;
+} pz_event;
+
+/* Runs the plan event by event with the actual ratios.  PZ_ERR_INFEASIBLE if it needs more memory
+ * than the budget and nothing is under way that would free some, PZ_ERR_DATAFLOW if an operator
+ * would read a value that is not there, PZ_ERR_MISMATCH for a plan of another trace.  timeline may
+ * be NULL.  A pure function: the same arguments give the same report on every machine. */
+PZ_API pz_status pz_simulate(const pz_setup *setup, const pz_plan *plan, pz_report *report,
+                             pz_timeline **timeline, pz_diag *diag);
+
+PZ_API void pz_timeline_free(pz_timeline *timeline);
+PZ_API size_t pz_timeline_events(const pz_timeline *timeline);
+PZ_API pz_status pz_timeline_event(const pz_timeline *timeline, size_t index, pz_event *event);
+/* Live storages at the moment of the peak, largest first: id in the file, bytes. */
+PZ_API size_t pz_timeline_peak_count(const pz_timeline *timeline);
+PZ_API pz_status pz_timeline_peak(const pz_timeline *timeline, size_t index, size_t *storage,
+                                  uint64_t *bytes);
+/* Chrome trace JSON: lanes compute, D2H, H2D; counters for live bytes and the budget. */
+PZ_API pz_status pz_timeline_json(const pz_timeline *timeline, char **text);
+
+/* ---- Planner (section III-C) and the policies of section IV ------------------------------------
+ */
+
+typedef struct pz_policy {
+    const char *name;    /* "recomp", "swap", "dte", "bw", "bw+zvc", "planezip", ... */
+    const char *codec;   /* whose ratios it wants: "none", "zvc" or "planezip" */
+    const char *summary; /* one line */
+} pz_policy;
+
+PZ_API size_t pz_policy_count(void);
+PZ_API pz_status pz_policy_at(size_t index, pz_policy *policy);
+PZ_API pz_status pz_policy_named(const char *name, pz_policy *policy);
+
+/* Plans with the predicted ratios and reports the plan's run with the actual ones.  A run that
+ * overflows is planned again for 2 % less, at most 14 times.  PZ_ERR_INFEASIBLE if nothing fits. */
+PZ_API pz_status pz_plan_make(const pz_setup *setup, const char *policy, pz_plan **plan,
+                              pz_report *report, pz_diag *diag);
+
+/* The least budget (within 0.1 % of the peak) for which the policy finds a plan. */
+PZ_API pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy,
+                                      uint64_t *budget_bytes);
+
+/* ---- Engine cost (section III-D) ---------------------------------------------------------------
+ */
+
+typedef struct pz_engine_spec {
+    size_t size;
+    uint32_t lanes_per_direction; /* 2 */
+    double clock_hz;              /* 1.5e9 */
+    double bytes_per_block;       /* 128 */
+    double cycles_per_block;      /* 4 */
+    double latency_cycles;        /* 11, BPC's compressor */
+    double bpc_area_um2;          /* 48000 in the source process */
+    double lane_area_factor;      /* 3: lane area over BPC's compressor */
+    double density_scaling;       /* 16: source process over target process */
+    double die_area_mm2;          /* 826, the A100 */
+    double bpc_power_w;           /* 0.007 */
+    double bpc_clock_hz;          /* 800e6, at which that power was given */
+    double power_scaling;         /* 1: no gain from the newer process is assumed */
+} pz_engine_spec;
+
+typedef struct pz_engine_cost {
+    double throughput_bps; /* per direction */
+    double lane_area_mm2;  /* one lane in the target process */
+    double area_mm2;       /* all lanes of both directions */
+    double die_share;      /* area / die */
+    double power_w;        /* all lanes active, scaled with area factor and clock */
+    double latency_ns;     /* of one block */
+} pz_engine_cost;
+
+PZ_API void pz_engine_spec_default(pz_engine_spec *spec);
+/* PZ_ERR_ARGUMENT if a field is not finite and positive. */
+PZ_API pz_status pz_engine_cost_of(const pz_engine_spec *spec, pz_engine_cost *cost);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
