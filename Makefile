@@ -1,0 +1,57 @@
+# Thin: every target calls cmake, ctest or a script in tools/.  CMAKE_ARGS are handed to cmake, e.g.
+# make test CMAKE_ARGS=-DPZ_WERROR=ON
+CMAKE_ARGS ?=
+PREFIX ?= /usr/local
+MAKEFLAGS += --no-print-directory
+JOBS := $(shell nproc)
+DATA := $(CURDIR)/build/data
+CTEST = ctest --output-on-failure -j $(JOBS)
+
+# $(call build,FOLDER,OPTIONS)
+build = cmake -S . -B $(1) $(2) $(CMAKE_ARGS) && cmake --build $(1) -j $(JOBS)
+
+.PHONY: all bootstrap demo test test-all bench paper fuzz lint install clean
+
+all: bootstrap
+	$(call build,build)
+
+bootstrap:
+	tools/bootstrap
+
+# What the program does, in half a minute, on the data of the tests.
+demo: all
+	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) tools/demo
+
+# Everything but the long tests, twice: as released, and under ASan and UBSan.
+test: all
+	$(call build,build-asan,-DPZ_SANITIZE=ON)
+	$(CTEST) --test-dir build -LE long
+	$(CTEST) --test-dir build-asan -LE long
+
+# Adds clang, fuzzing and the long tests.
+test-all: test
+	tools/bootstrap --clang
+	$(call build,build-clang,-DCMAKE_C_COMPILER=clang)
+	$(CTEST) --test-dir build-clang -LE long
+	tools/fuzz
+	$(CTEST) --test-dir build -L long
+
+bench: all
+	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) tools/bench
+
+paper: all
+	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) python3 bench/paper.py
+
+fuzz:
+	tools/bootstrap --clang
+	tools/fuzz
+
+lint:
+	tools/bootstrap --lint
+	tools/lint
+
+install: all
+	cmake --install build --prefix $(PREFIX)
+
+clean:
+	cmake -E rm -rf build build-asan build-clang build-fuzz build-lint
