@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Installs a build into a scratch folder and builds a program against it in the three ways that a
+# user has: pkg-config, pkg-config with the static library, CMake.
+# Usage: check_install.sh BUILD_FOLDER [COMPILER]
+set -euo pipefail
+
+build=$1
+cc=${2:-cc}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+prefix=$scratch/usr
+DESTDIR=$scratch/root cmake --install "$build" --prefix /usr >/dev/null
+mv "$scratch/root/usr" "$prefix"
+library=$(dirname "$(find "$prefix" -name libplanezip.a)")
+
+mkdir "$scratch/user"
+cd "$scratch/user"
+cat >user.c <<'EOF'
+#include <planezip/planezip.h>
+#include <stdio.h>
+int main(void)
+{
+    size_t bound = 0;
+    if (pz_stream_bound(4097, &bound) != PZ_OK || bound != 4101)
+        return 1;
+    puts(pz_version());
+    return 0;
+}
+EOF
+cat >CMakeLists.txt <<'EOF'
+cmake_minimum_required(VERSION 3.20)
+project(user LANGUAGES C)
+find_package(planezip 0.1 REQUIRED)
+add_executable(user_cmake user.c)
+target_link_libraries(user_cmake PRIVATE planezip::planezip)
+EOF
+
+# The prefix was moved; pkg-config is told so, as a distribution's tools would.
+pc=(pkg-config "--define-variable=libdir=$library" "--define-variable=includedir=$prefix/include")
+export PKG_CONFIG_PATH=$library/pkgconfig
+for header in "$prefix"/include/planezip/*.h; do
+    printf '#include <planezip/%s>\n' "$(basename "$header")" >header.c
+    "$cc" -std=c11 -pedantic -Wall -Wextra -Werror "-I$prefix/include" -c header.c
+    if command -v c++ >/dev/null; then
+        c++ -x c++ -Wall -Wextra -Werror "-I$prefix/include" -c header.c
+    fi
+done
+# shellcheck disable=SC2046 # the flags are words
+"$cc" user.c -o user_shared $("${pc[@]}" --cflags --libs planezip)
+# shellcheck disable=SC2046
+"$cc" user.c -o user_static "-I$prefix/include" "$library/libplanezip.a" \
+    $("${pc[@]}" --static --libs planezip | sed 's/-lplanezip//')
+cmake -S . -B build "-DCMAKE_C_COMPILER=$cc" "-DCMAKE_PREFIX_PATH=$prefix" >/dev/null
+cmake --build build >/dev/null
+
+version=$(pkg-config --modversion planezip)
+for program in user_shared user_static build/user_cmake; do
+    said=$(LD_LIBRARY_PATH=$library "./$program")
+    [ "$said" = "$version" ] || { echo "$program says $said, planezip.pc $version"; exit 1; }
+done
+echo "install: ok, version $version"
