@@ -1,0 +1,123 @@
+/* Chunks: whole blocks go to the inner loops as they are, a short last block by way of a padded
+ * copy. */
+#include "codec/chunk.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "codec/format.h"
+
+/* A chunk as blocks: `whole` blocks, and tail_bytes in one more unless they are 0. */
+struct cut {
+    unsigned whole;
+    size_t whole_bytes;
+    size_t tail_bytes;
+};
+
+static struct cut cut_of(size_t raw_bytes)
+{
+    struct cut cut = {(unsigned)(raw_bytes / PZ_BLOCK_BYTES), 0, raw_bytes % PZ_BLOCK_BYTES};
+
+    cut.whole_bytes = raw_bytes - cut.tail_bytes;
+    return cut;
+}
+
+size_t pzi_chunk_encode(const struct pzi_width_ops *ops, uint32_t encodings, const uint8_t *raw,
+                        size_t raw_bytes, uint8_t *dst, size_t dst_bytes)
+{
+    const struct cut cut = cut_of(raw_bytes);
+    uint8_t tail[PZ_BLOCK_BYTES] = {0};
+    struct pzi_bit_writer writer;
+
+    /* As much as the input is too much, so the writer may find out and stop. */
+    pzi_writer_init(&writer, dst, dst_bytes < raw_bytes ? dst_bytes : raw_bytes - 1);
+    ops->encode(encodings, raw, cut.whole, &writer);
+    if (cut.tail_bytes != 0) {
+        memcpy(tail, raw + cut.whole_bytes, cut.tail_bytes);
+        ops->encode(encodings, tail, 1, &writer);
+    }
+    pzi_writer_finish(&writer);
+    if (!writer.full)
+        return (size_t)(writer.next - dst);
+    if (dst_bytes < raw_bytes)
+        return 0;
+    memcpy(dst, raw, raw_bytes);
+    return raw_bytes;
+}
+
+void pzi_chunk_measure(const struct pzi_width_ops *ops, uint32_t encodings, const uint8_t *raw,
+                       size_t raw_bytes, pz_stats *stats)
+{
+    const struct cut cut = cut_of(raw_bytes);
+    const uint64_t bits_before = stats->payload_bits;
+    uint8_t tail[PZ_BLOCK_BYTES] = {0};
+    uint64_t coded_bytes;
+    bool is_raw;
+
+    ops->measure(encodings, raw, cut.whole, stats);
+    if (cut.tail_bytes != 0) {
+        memcpy(tail, raw + cut.whole_bytes, cut.tail_bytes);
+        ops->measure(encodings, tail, 1, stats);
+    }
+    coded_bytes = (stats->payload_bits - bits_before + 7) / 8;
+    is_raw = coded_bytes >= raw_bytes;
+    stats->coded_bytes += PZI_HEADER_BYTES + (is_raw ? raw_bytes : coded_bytes);
+    stats->raw_chunks += is_raw;
+    stats->chunks++;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+    uint8_t seen = 0;
+
+    for (size_t i = 0; i < count; i++)
+        seen |= bytes[i];
+    return seen == 0;
+}
+
+static pz_status decode_tail(const struct pzi_width_ops *ops, struct pzi_bit_reader *reader,
+                             uint8_t *raw, size_t tail_bytes)
+{
+    uint8_t tail[PZ_BLOCK_BYTES];
+    unsigned done;
+    const pz_status status = ops->decode(reader, tail, 1, &done);
+
+    if (status != PZ_OK)
+        return status;
+    memcpy(raw, tail, tail_bytes);
+    return is_zero(tail + tail_bytes, PZ_BLOCK_BYTES - tail_bytes) ? PZ_OK : PZ_ERR_PADDING;
+}
+
+/* After the last block: less than a byte is left, and it is zero. */
+static pz_status check_end(struct pzi_bit_reader *reader)
+{
+    if (reader->left_bits >= 8)
+        return PZ_ERR_CHUNK_END;
+    return pzi_peek(reader) == 0 ? PZ_OK : PZ_ERR_PADDING;
+}
+
+pz_status pzi_chunk_decode(const struct pzi_width_ops *ops, const uint8_t *coded,
+                           size_t coded_bytes, uint8_t *raw, size_t raw_bytes, pz_where *where)
+{
+    const struct cut cut = cut_of(raw_bytes);
+    struct pzi_bit_reader reader;
+    unsigned done = 0;
+    pz_status status;
+
+    if (coded_bytes == raw_bytes) {
+        memcpy(raw, coded, raw_bytes);
+        return PZ_OK;
+    }
+    pzi_reader_init(&reader, coded, coded_bytes);
+    status = ops->decode(&reader, raw, cut.whole, &done);
+    if (status == PZ_OK && cut.tail_bytes != 0) {
+        status = decode_tail(ops, &reader, raw + cut.whole_bytes, cut.tail_bytes);
+        done += status == PZ_OK;
+    }
+    if (status == PZ_OK)
+        status = check_end(&reader);
+    where->block = done;
+    where->bit = (uint32_t)pzi_reader_position(&reader);
+    return status;
+}

@@ -1,0 +1,105 @@
+/* Which instruction set runs.  The list stands in the order of speed; the active entry is an atomic
+ * pointer that the first use sets. */
+#include "codec/isa.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+
+static const struct pzi_ops *const compiled_in[] = {
+    &pzi_ops_scalar,
+};
+
+enum { COMPILED_IN = sizeof compiled_in / sizeof compiled_in[0] };
+
+static _Atomic(const struct pzi_ops *) active;
+
+/* The entry number `index` of those that this CPU can run, or NULL. */
+static const struct pzi_ops *supported(unsigned index)
+{
+    const uint32_t features = pzi_cpu_features();
+
+    for (unsigned i = 0; i < COMPILED_IN; i++)
+        if ((compiled_in[i]->cpu_features & ~features) == 0 && index-- == 0)
+            return compiled_in[i];
+    return NULL;
+}
+
+static const struct pzi_ops *supported_named(const char *name)
+{
+    const struct pzi_ops *ops;
+
+    for (unsigned i = 0; (ops = supported(i)) != NULL; i++)
+        if (strcmp(ops->name, name) == 0)
+            return ops;
+    return NULL;
+}
+
+/* A PZ_ISA that cannot be had is no reason to fail, as every entry gives the same bytes. */
+static const struct pzi_ops *first_choice(void)
+{
+    const char *wanted = getenv("PZ_ISA");
+    const struct pzi_ops *ops = wanted != NULL ? supported_named(wanted) : NULL;
+
+    return ops != NULL ? ops : supported(pz_isa_count() - 1);
+}
+
+static const struct pzi_ops *active_ops(void)
+{
+    const struct pzi_ops *ops = atomic_load(&active), *first;
+
+    if (ops != NULL)
+        return ops;
+    first = first_choice();
+    /* Where another thread was faster, what it chose or selected stands, and is now in ops. */
+    return atomic_compare_exchange_strong(&active, &ops, first) ? first : ops;
+}
+
+const struct pzi_width_ops *pzi_active_ops(uint32_t width_bits)
+{
+    switch (width_bits) {
+    case 8:
+        return &active_ops()->width[0];
+    case 16:
+        return &active_ops()->width[1];
+    case 32:
+        return &active_ops()->width[2];
+    case 64:
+        return &active_ops()->width[3];
+    default:
+        return NULL;
+    }
+}
+
+unsigned pz_isa_count(void)
+{
+    unsigned count = 0;
+
+    while (supported(count) != NULL)
+        count++;
+    return count;
+}
+
+const char *pz_isa_name(unsigned index)
+{
+    const struct pzi_ops *ops = supported(index);
+
+    return ops != NULL ? ops->name : NULL;
+}
+
+const char *pz_isa_active(void)
+{
+    return active_ops()->name;
+}
+
+pz_status pz_isa_select(const char *name)
+{
+    const struct pzi_ops *ops = name != NULL ? supported_named(name) : NULL;
+
+    if (ops == NULL)
+        return PZ_ERR_ARGUMENT;
+    atomic_store(&active, ops);
+    return PZ_OK;
+}

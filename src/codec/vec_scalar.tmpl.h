@@ -1,0 +1,216 @@
+/* Template, parameter PZ_W: the vocabulary of block.tmpl.h in plain C.  An instruction set has its
+ * own file of this form.  Blocks and symbols are passed as 128 bytes, little-endian; planes as
+ * plane words, plane j at index j.
+ *
+ *   planes        the planes of the symbols of a block
+ *   unplanes      the inverse
+ *   delta_planes  the w + 1 planes of the N - 1 deltas; plane w is the sign
+ *   undelta       the symbols from the base and the low w bits of the deltas
+ *   compact       the marked symbols moved to the front, in order; the rest zero
+ *   expand        the inverse: symbols from the front to the marked places; the rest zero */
+
+/* Field c of row k (vec_scalar.h) holds, after the transposition, the bits of 16 symbols in plane
+ * k: so b[j] is put together from the words by the reverse of the order of loading. */
+#if PZ_W == 8
+
+static inline void load_rows_w8(const uint8_t *bytes, uint64_t rows[16])
+{
+    for (unsigned k = 0; k < 16; k++) {
+        rows[k] = 0;
+        for (unsigned c = 0; c < 4; c++)
+            rows[k] |= (uint64_t)(bytes[16 * c + k] | bytes[64 + 16 * c + k] << 8) << (16 * c);
+    }
+}
+
+static inline void store_rows_w8(const uint64_t rows[16], uint8_t *bytes)
+{
+    for (unsigned k = 0; k < 16; k++) {
+        for (unsigned c = 0; c < 4; c++) {
+            bytes[16 * c + k] = (uint8_t)(rows[k] >> (16 * c));
+            bytes[64 + 16 * c + k] = (uint8_t)(rows[k] >> (16 * c + 8));
+        }
+    }
+}
+
+static inline void planes_from_rows_w8(const uint64_t rows[16], plane_w8 *b)
+{
+    for (unsigned j = 0; j < 8; j++)
+        b[j] = pzi_p128_of(rows[j], rows[8 + j]);
+}
+
+static inline void rows_from_planes_w8(const plane_w8 *b, uint64_t rows[16])
+{
+    for (unsigned j = 0; j < 8; j++) {
+        rows[j] = b[j].lo;
+        rows[8 + j] = b[j].hi;
+    }
+}
+
+#elif PZ_W == 16
+
+static inline void load_rows_w16(const uint8_t *bytes, uint64_t rows[16])
+{
+    for (unsigned k = 0; k < 16; k++)
+        rows[k] = PZ_LOAD(bytes, k) | (uint64_t)PZ_LOAD(bytes, 16 + k) << 16 |
+                  (uint64_t)PZ_LOAD(bytes, 32 + k) << 32 | (uint64_t)PZ_LOAD(bytes, 48 + k) << 48;
+}
+
+static inline void store_rows_w16(const uint64_t rows[16], uint8_t *bytes)
+{
+    for (unsigned k = 0; k < 16; k++)
+        for (unsigned c = 0; c < 4; c++)
+            PZ_STORE(bytes, 16 * c + k, (uint16_t)(rows[k] >> (16 * c)));
+}
+
+static inline void planes_from_rows_w16(const uint64_t rows[16], plane_w16 *b)
+{
+    for (unsigned j = 0; j < 16; j++)
+        b[j] = rows[j];
+}
+
+static inline void rows_from_planes_w16(const plane_w16 *b, uint64_t rows[16])
+{
+    for (unsigned j = 0; j < 16; j++)
+        rows[j] = b[j];
+}
+
+#elif PZ_W == 32
+
+/* The fields of row k: low halves of symbols k and 16 + k, then their high halves. */
+static inline void load_rows_w32(const uint8_t *bytes, uint64_t rows[16])
+{
+    for (unsigned k = 0; k < 16; k++) {
+        const uint32_t lower = PZ_LOAD(bytes, k), upper = PZ_LOAD(bytes, 16 + k);
+
+        rows[k] = (lower & 0xffff) | (uint64_t)(upper & 0xffff) << 16 |
+                  (uint64_t)(lower >> 16) << 32 | (uint64_t)(upper >> 16) << 48;
+    }
+}
+
+static inline void store_rows_w32(const uint64_t rows[16], uint8_t *bytes)
+{
+    for (unsigned k = 0; k < 16; k++) {
+        const uint32_t low = (uint32_t)rows[k], high = (uint32_t)(rows[k] >> 32);
+
+        PZ_STORE(bytes, k, (low & 0xffff) | high << 16);
+        PZ_STORE(bytes, 16 + k, low >> 16 | (high & 0xffff0000u));
+    }
+}
+
+static inline void planes_from_rows_w32(const uint64_t rows[16], plane_w32 *b)
+{
+    for (unsigned j = 0; j < 16; j++) {
+        b[j] = rows[j] & 0xffffffffu;
+        b[16 + j] = rows[j] >> 32;
+    }
+}
+
+static inline void rows_from_planes_w32(const plane_w32 *b, uint64_t rows[16])
+{
+    for (unsigned j = 0; j < 16; j++)
+        rows[j] = b[j] | b[16 + j] << 32;
+}
+
+#elif PZ_W == 64
+
+static inline void load_rows_w64(const uint8_t *bytes, uint64_t rows[16])
+{
+    for (unsigned k = 0; k < 16; k++)
+        rows[k] = PZ_LOAD(bytes, k);
+}
+
+static inline void store_rows_w64(const uint64_t rows[16], uint8_t *bytes)
+{
+    for (unsigned k = 0; k < 16; k++)
+        PZ_STORE(bytes, k, rows[k]);
+}
+
+static inline void planes_from_rows_w64(const uint64_t rows[16], plane_w64 *b)
+{
+    for (unsigned j = 0; j < 64; j++)
+        b[j] = rows[j % 16] >> (j / 16 * 16) & 0xffff;
+}
+
+static inline void rows_from_planes_w64(const plane_w64 *b, uint64_t rows[16])
+{
+    for (unsigned j = 0; j < 16; j++)
+        rows[j] = b[j] | b[16 + j] << 16 | b[32 + j] << 32 | b[48 + j] << 48;
+}
+
+#endif
+
+static inline void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
+{
+    uint64_t rows[16];
+
+    PZ_CAT(load_rows)(bytes, rows);
+    pzi_transpose(rows);
+    PZ_CAT(planes_from_rows)(rows, b);
+}
+
+static inline void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
+{
+    uint64_t rows[16];
+
+    PZ_CAT(rows_from_planes)(b, rows);
+    pzi_transpose(rows);
+    PZ_CAT(store_rows)(rows, bytes);
+}
+
+/* Bit-sliced: all N - 1 subtractions at once, one bit position after another.  The last borrow is
+ * bit w of the difference, its sign. */
+static inline void PZ_CAT(delta_planes)(const PZ_PLANE *b, PZ_PLANE *d)
+{
+    const PZ_PLANE all = PZ_P(below)(PZ_N - 1);
+    PZ_PLANE borrow = PZ_P(of)(0, 0);
+
+    for (unsigned j = 0; j < PZ_W; j++) {
+        const PZ_PLANE from = PZ_P(and)(b[j], all), to = PZ_P(down)(b[j]);
+
+        d[j] = PZ_P(xor)(PZ_P(xor)(to, from), borrow);
+        borrow = PZ_P(borrow)(to, from, borrow);
+    }
+    d[PZ_W] = borrow;
+}
+
+/* Returns the plane of carries: bit i is set if symbol i + delta i passes 2^w. */
+static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const uint8_t *deltas, uint8_t *bytes)
+{
+    uint64_t carries[2] = {0, 0};
+    PZ_SYMBOL symbol = base;
+
+    PZ_STORE(bytes, 0, base);
+    for (unsigned i = 0; i < PZ_N - 1; i++) {
+        const PZ_SYMBOL next = (PZ_SYMBOL)(symbol + PZ_LOAD(deltas, i));
+
+        carries[i / 64] |= (uint64_t)(next < symbol) << (i % 64);
+        PZ_STORE(bytes, i + 1, next);
+        symbol = next;
+    }
+    return PZ_P(of)(carries[0], carries[1]);
+}
+
+static inline void PZ_CAT(compact)(const uint8_t *bytes, PZ_PLANE mask, uint8_t *front)
+{
+    const uint64_t marks[2] = {PZ_P(piece)(mask, 0), PZ_P(piece)(mask, 1)};
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < PZ_N; i++) {
+        PZ_STORE(front, n, PZ_LOAD(bytes, i));
+        n += marks[i / 64] >> (i % 64) & 1;
+    }
+    memset(front + n * (PZ_W / 8), 0, (PZ_N - n) * (PZ_W / 8));
+}
+
+static inline void PZ_CAT(expand)(const uint8_t *front, PZ_PLANE mask, uint8_t *bytes)
+{
+    const uint64_t marks[2] = {PZ_P(piece)(mask, 0), PZ_P(piece)(mask, 1)};
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < PZ_N; i++) {
+        const unsigned marked = marks[i / 64] >> (i % 64) & 1;
+
+        PZ_STORE(bytes, i, marked ? PZ_LOAD(front, n) : 0);
+        n += marked;
+    }
+}

@@ -1,0 +1,41 @@
+/* What the templates (*.tmpl.h) derive from their parameter PZ_W, the symbol width in bits: 8, 16,
+ * 32 or 64.  The macros look at PZ_W where they are used, so this file is included once. */
+#ifndef PZI_WIDTH_H
+#define PZI_WIDTH_H
+
+#include "base/le.h"
+#include "codec/format.h"
+#include "codec/plane.h"
+
+#define PZ_PASTE_(a, b) a##b
+#define PZ_PASTE(a, b) PZ_PASTE_(a, b)
+
+/* PZ_CAT(name) is this width's instance of a function or type: name_w16. */
+#define PZ_CAT(name) PZ_PASTE(name##_w, PZ_W)
+
+/* N of the format. */
+#define PZ_N (PZI_BLOCK_BITS / PZ_W)
+
+/* PZ_P(op) is the operation on plane words (plane.h): pzi_p64_op, pzi_p128_op for w = 8. */
+#define PZ_P(op) PZ_PASTE(PZ_P_, PZ_W)(op)
+#define PZ_P_8(op) pzi_p128_##op
+#define PZ_P_16(op) pzi_p64_##op
+#define PZ_P_32(op) pzi_p64_##op
+#define PZ_P_64(op) pzi_p64_##op
+
+typedef pzi_p128 plane_w8;
+typedef pzi_p64 plane_w16, plane_w32, plane_w64;
+
+typedef uint8_t symbol_w8;
+typedef uint16_t symbol_w16;
+typedef uint32_t symbol_w32;
+typedef uint64_t symbol_w64;
+
+#define PZ_PLANE PZ_CAT(plane)
+#define PZ_SYMBOL PZ_CAT(symbol)
+
+/* Symbol i of a block of bytes. */
+#define PZ_LOAD(bytes, i) PZ_PASTE(pzi_load_le, PZ_W)((bytes) + (i) * (PZ_W / 8))
+#define PZ_STORE(bytes, i, symbol) PZ_PASTE(pzi_store_le, PZ_W)((bytes) + (i) * (PZ_W / 8), symbol)
+
+#endif
