@@ -63,8 +63,12 @@ typedef enum pz_status {
 PZ_API const char *pz_status_name(pz_status status);
 PZ_API const char *pz_status_text(pz_status status);
 
-/* Where in a stream an error was found.  chunk counts from 0; block within the chunk and bit within
- * the chunk's payload are exact for errors inside a coded chunk, else 0. */
+/* Where in a stream an error was found.  chunk counts from 0; it is the number of chunks for bytes
+ * after the last one.  For errors of headers and lengths block and bit are 0.  Inside a coded chunk
+ * block counts within the chunk (it is the number of blocks for what follows the last one), and bit
+ * within the payload: where the code or field begins that is wrong or cut off, or where the block
+ * ends if only the whole of it shows the error (PZ_ERR_DELTA, a zero symbol in ZBX, padding of the
+ * tensor). */
 typedef struct pz_where {
     uint64_t chunk;
     uint32_t block;
@@ -145,7 +149,8 @@ PZ_API pz_status pz_stream_index(const void *coded, size_t coded_bytes, size_t r
  */
 
 /* The codec's implementations that this CPU can run, slowest first.  All give the same bytes.
- * The fastest is chosen at first use; the environment variable PZ_ISA=name forces one. */
+ * The fastest is chosen at first use; the environment variable PZ_ISA=name forces one.  A name that
+ * this CPU or build does not have is ignored, and pz_isa_active() tells what runs instead. */
 PZ_API unsigned pz_isa_count(void);
 PZ_API const char *pz_isa_name(unsigned index); /* NULL past the end */
 PZ_API const char *pz_isa_active(void);
