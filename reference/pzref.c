@@ -1,7 +1,6 @@
 /* The tensor stream of docs/format.md, bit by bit and in its order: first what encoder and decoder
  * share, then the encoder, the size counter and the decoder.  A plane is an array of single bits
- * and nothing is computed in a clever way, so that each function can be read against its section.
- */
+ * and nothing is computed in a clever way: each function can be read against its section. */
 #include "pzref.h"
 
 #include <stdbool.h>
@@ -882,8 +881,7 @@ static void get_block(struct reader *in, unsigned w, uint64_t symbols[MAX_SYMBOL
     }
 }
 
-/* Decodes block number `block` of a chunk of raw_bytes and drops its padding, which must be zero.
- */
+/* Decodes block number `block` of a chunk of raw_bytes; its padding is dropped and must be zero. */
 static void get_block_bytes(struct reader *in, unsigned w, size_t block, uint8_t *raw,
                             size_t raw_bytes)
 {
