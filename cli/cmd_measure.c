@@ -1,0 +1,214 @@
+/* planezip measure: the ratio of every codec on files, without writing anything. */
+#include "commands.h"
+#include "errors.h"
+#include "input.h"
+#include "measure_index.h"
+#include "memory.h"
+#include "sizes.h"
+#include "table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dtype {
+    const char *name, *long_name;
+    unsigned bytes;
+    bool is_16_bit_float;
+};
+
+static const struct dtype dtypes[] = {
+    {"f32", "float32", 4, false}, {"bf16", "bfloat16", 2, true}, {"f16", "float16", 2, true},
+    {"f64", "float64", 8, false}, {"i64", "int64", 8, false},    {"i32", "int32", 4, false},
+    {"i16", "int16", 2, false},   {"i8", "int8", 1, false},      {"u64", "uint64", 8, false},
+    {"u32", "uint32", 4, false},  {"u16", "uint16", 2, false},   {"u8", "uint8", 1, false},
+    {"bool", "bool", 1, false}};
+
+static struct {
+    const struct dtype *dtype;
+    uint64_t width;
+    const char *index;
+    bool to_bf16, native, csv, json;
+} options;
+
+static const char *parse_dtype(const char *text, void *target)
+{
+    for (size_t i = 0; i < LENGTH(dtypes); i++)
+        if (strcmp(dtypes[i].name, text) == 0 || strcmp(dtypes[i].long_name, text) == 0) {
+            *(const struct dtype **)target = &dtypes[i];
+            return NULL;
+        }
+    return "known are f32, bf16, f16, f64, i64 ... i8, u64 ... u8 and bool";
+}
+
+static const option measure_options[] = {
+    OPTION('d', "dtype", "TYPE", parse_dtype, &options.dtype,
+           "type of the elements: f32, bf16, f16, f64, i64, i32, i16,\n"
+           "i8, u64, u32, u16, u8 or bool"),
+    OPTION('w', "width", "W", option_count, &options.width,
+           "bits per symbol instead: 8, 16, 32 or 64"),
+    SWITCH(0, "native", &options.native,
+           "symbols as wide as the elements, instead of 16 bits for\n"
+           "bf16 and f16 and 32 for all other types"),
+    SWITCH(0, "to-bf16", &options.to_bf16, "round f32 to bf16 first (to nearest, ties to even)"),
+    OPTION(0, "index", "CSV", option_text, &options.index,
+           "measure the chunks that an index of activations names"),
+    SWITCH(0, "csv", &options.csv, "print CSV"),
+    SWITCH(0, "json", &options.json, "print JSON"),
+    COMMON_OPTIONS};
+
+static const column columns[] = {
+    {"file", "file", COLUMN_TEXT},       {"width_bits", "width", COLUMN_COUNT},
+    {"raw_bytes", "raw", COLUMN_BYTES},  {"planezip_ratio", "planezip", COLUMN_RATIO},
+    {"zvc_ratio", "zvc", COLUMN_RATIO},  {"bpc_ratio", "bpc", COLUMN_RATIO},
+    {"bx_ratio", "bx", COLUMN_RATIO},    {"zbx_ratio", "zbx", COLUMN_RATIO},
+    {"bdi_ratio", "bdi", COLUMN_RATIO},  {"planezip_bytes", NULL, COLUMN_COUNT},
+    {"zvc_bytes", NULL, COLUMN_COUNT},   {"bpc_bytes", NULL, COLUMN_COUNT},
+    {"bx_bytes", NULL, COLUMN_COUNT},    {"zbx_bytes", NULL, COLUMN_COUNT},
+    {"bdi_bytes", NULL, COLUMN_COUNT},   {"raw_blocks", "RAW", COLUMN_COUNT},
+    {"zvc_blocks", "ZVC", COLUMN_COUNT}, {"bx_blocks", "BX", COLUMN_COUNT},
+    {"dbx_blocks", "DBX", COLUMN_COUNT}, {"zbx_blocks", "ZBX", COLUMN_COUNT},
+};
+
+static void add_row(table *results, const char *name, unsigned width, const sizes *sum)
+{
+    table_text(results, name);
+    table_int(results, width);
+    table_size(results, sum->raw_bytes);
+    for (unsigned codec = 0; codec < SIZES_CODECS; codec++)
+        table_real(results, sizes_ratio(sum, codec));
+    for (unsigned codec = 0; codec < SIZES_CODECS; codec++)
+        table_size(results, sum->coded_bytes[codec]);
+    for (unsigned tag = 0; tag < PZ_ENCODINGS; tag++)
+        table_size(results, sum->blocks[tag]);
+}
+
+static unsigned symbol_width(void)
+{
+    if (options.width != 0)
+        return (unsigned)options.width;
+    if (options.to_bf16)
+        return 16;
+    if (options.native)
+        return options.dtype->bytes * 8;
+    return options.dtype->is_16_bit_float ? 16 : 32;
+}
+
+static int measure_file(const char *file, unsigned width, sizes *sum)
+{
+    buffer content;
+    pz_status result;
+    int status = input_read(file, &content);
+
+    if (status != STATUS_OK)
+        return status;
+    if (options.dtype != NULL && content.bytes % options.dtype->bytes != 0) {
+        status = fail(file, NULL, "check --dtype, or give --width",
+                      "%zu bytes are not a whole number of %s elements", content.bytes,
+                      options.dtype->name);
+        input_free(&content);
+        return status;
+    }
+    if (options.to_bf16) {
+        /* In place: what is written lies before what is read next. */
+        sizes_to_bf16(content.data, content.bytes / 4, content.data);
+        content.bytes /= 2;
+    }
+    result = sizes_add(sum, width, content.data, content.bytes);
+    input_free(&content);
+    return result == PZ_OK ? STATUS_OK : fail_status(file, result, NULL);
+}
+
+static int run_files(char **files, size_t count)
+{
+    table *results = table_new(columns, LENGTH(columns));
+    table *total = table_new(columns, LENGTH(columns));
+    unsigned width = symbol_width();
+    sizes all = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        sizes sum = {0};
+        int status = measure_file(files[i], width, &sum);
+
+        if (status != STATUS_OK)
+            return status;
+        add_row(results, files[i], width, &sum);
+        sizes_join(&all, &sum);
+    }
+    add_row(total, "all", width, &all);
+    if (options.csv) {
+        table_csv(results);
+    } else if (options.json) {
+        json_show(
+            json_pack("{s:o, s:o}", "files", table_json(results), "all", table_row_json(total, 0)),
+            stdout);
+    } else {
+        if (count > 1)
+            add_row(results, "all", width, &all);
+        table_print(results, NULL);
+    }
+    return STATUS_OK;
+}
+
+static int run_index(void)
+{
+    table *figure_3, *table_3;
+    int status = measure_index(options.index, options.native, &figure_3, &table_3);
+
+    if (status != STATUS_OK)
+        return status;
+    if (options.json) {
+        json_show(json_pack("{s:o, s:o}", "figure_3", table_json(figure_3), "table_3",
+                            table_json(table_3)),
+                  stdout);
+    } else if (options.csv) {
+        table_csv(figure_3);
+        printf("\n");
+        table_csv(table_3);
+    } else {
+        table_print(figure_3, "Figure 3: ratio per model and codec, weighted by bytes");
+        table_print(table_3, "\nTable III: ratio per class of producer, bf16");
+    }
+    return STATUS_OK;
+}
+
+static int run(char **files, size_t count)
+{
+    uint64_t width = options.width;
+
+    if (options.csv && options.json)
+        return fail_usage("--csv and --json exclude each other");
+    if (options.index != NULL) {
+        if (count > 0 || options.dtype != NULL || width != 0 || options.to_bf16)
+            return fail_usage("--index takes no files, --dtype, --width or --to-bf16");
+        return run_index();
+    }
+    if (count == 0)
+        return fail_usage("a file is missing");
+    if (options.dtype == NULL && width == 0)
+        return fail_usage("--dtype or --width is missing; the files do not tell their type");
+    if (width != 0 && width != 8 && width != 16 && width != 32 && width != 64)
+        return fail_usage("--width %" PRIu64 ": it must be 8, 16, 32 or 64", width);
+    if (options.native && options.dtype == NULL)
+        return fail_usage("--native needs --dtype");
+    if (options.native && width != 0)
+        return fail_usage("--native and --width exclude each other");
+    if (options.to_bf16 && (options.dtype == NULL || strcmp(options.dtype->name, "f32") != 0))
+        return fail_usage("--to-bf16 needs --dtype f32");
+    return run_files(files, count);
+}
+
+static const command commands[] = {{
+    .name = "measure",
+    .usage = "(--dtype TYPE | --width W) [OPTIONS] FILE...\n"
+             "       planezip measure --index CSV [OPTIONS]",
+    .summary = "Measure the ratio of every codec on files.",
+    .details = "Files hold nothing but elements.  The blocks are those of the planezip codec; -v\n"
+               "prints the sizes too.  --index prints the tables of Figure 3 and Table III.",
+    .options = measure_options,
+    .operands_max = SIZE_MAX,
+    .run = run,
+}};
+
+const verb verb_measure = {.name = "measure", .commands = commands, .count = 1};

@@ -1,0 +1,244 @@
+/* planezip plan: which saved tensors to keep, swap and drop under a memory budget. */
+#include "commands.h"
+#include "errors.h"
+#include "input.h"
+#include "memory.h"
+#include "names.h"
+#include "output.h"
+#include "report.h"
+#include "table.h"
+#include "units.h"
+
+#include <planezip/plan.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    const char *trace, *ratios, *actual, *platform, *policy, *output;
+    budget budget;
+    pz_signature signature;
+    bool force, json;
+} options = {.policy = "planezip"};
+
+static const char *parse_budget(const char *text, void *target)
+{
+    return units_parse_budget(text, target);
+}
+
+static const option plan_options[] = {
+    OPTION_NEEDED('t', "trace", "TRACE", option_text, &options.trace, "trace of the iteration"),
+    OPTION('r', "ratios", "TABLE", option_text, &options.ratios,
+           "ratios to plan with (every ratio is 1)"),
+    OPTION(0, "actual", "TABLE", option_text, &options.actual,
+           "ratios that the transfers really have (those of --ratios)"),
+    OPTION(0, "signature", "S", option_signature, &options.signature,
+           "what the predictor tells tensors apart by: tensor (default),\n"
+           "operator or none"),
+    OPTION_NEEDED('p', "platform", "PLATFORM", option_text, &options.platform,
+                  "built-in platform or file"),
+    OPTION_NEEDED('b', "budget", "B", parse_budget, &options.budget,
+                  "memory for activations: 12GiB, or 50% of the peak"),
+    OPTION(0, "policy", "NAME", option_text, &options.policy, "planning policy (planezip)"),
+    OPTION('o', "output", "PLAN", option_text, &options.output,
+           "where to write the plan; without it there is only the summary"),
+    SWITCH('f', "force", &options.force, "overwrite PLAN"),
+    SWITCH(0, "json", &options.json, "print the summary as JSON"),
+    COMMON_OPTIONS};
+
+static const column columns[] = {
+    {"model", "model", COLUMN_TEXT},
+    {"platform", "platform", COLUMN_TEXT},
+    {"precision", "precision", COLUMN_TEXT},
+    {"policy", "policy", COLUMN_TEXT},
+    {"candidate", "chosen plan", COLUMN_TEXT},
+    {"codec", "codec", COLUMN_TEXT},
+    {"ratios", "ratios", COLUMN_TEXT},
+    {"peak_without_plan_bytes", "peak", COLUMN_BYTES},
+    {"budget_bytes", "budget", COLUMN_BYTES},
+    {"budget_fraction", "  of the peak", COLUMN_PERCENT},
+    {"predicted_overhead", "predicted overhead", COLUMN_PERCENT},
+    REPORT_COLUMNS(REPORT_SHOWN),
+    {"kept_bytes", "bytes kept", COLUMN_BYTES},
+    {"dropped_bytes", "bytes dropped", COLUMN_BYTES},
+    {"replay_mode", NULL, COLUMN_TEXT},
+    {"trace_digest", NULL, COLUMN_TEXT},
+};
+
+/* Everything that a plan is made from. */
+struct scene {
+    pz_policy policy;
+    pz_trace *trace;
+    pz_trace_info info;
+    pz_platform platform;
+    uint64_t peak_bytes;
+    double *predicted, *actual; /* NULL: no compression */
+    pz_setup setup;
+};
+
+static int read_table(const struct scene *scene, const char *file, pz_signature signature,
+                      double **ratios)
+{
+    pz_predictor *predictor;
+    int status;
+
+    *ratios = NULL;
+    if (file == NULL)
+        return STATUS_OK;
+    status = input_predictor(file, &predictor);
+    if (status != STATUS_OK)
+        return status;
+    return input_ratios(file, predictor, scene->trace, scene->policy.codec,
+                        scene->platform.precision, signature, ratios);
+}
+
+static int read_scene(struct scene *scene)
+{
+    const char *actual = options.actual != NULL ? options.actual : options.ratios;
+    int status = input_trace(options.trace, &scene->trace);
+
+    if (status == STATUS_OK)
+        status = input_platform(options.platform, &scene->platform);
+    if (status == STATUS_OK)
+        status = read_table(scene, options.ratios, options.signature, &scene->predicted);
+    /* The transfers have ratios of their own, whatever the planner can tell apart. */
+    if (status == STATUS_OK && (options.actual != NULL || options.signature != PZ_BY_TENSOR))
+        status = read_table(scene, actual, PZ_BY_TENSOR, &scene->actual);
+    if (status != STATUS_OK)
+        return status;
+    pz_trace_get_info(scene->trace, &scene->info);
+    scene->peak_bytes = scene->info.peak_bytes[scene->platform.precision];
+    scene->setup = (pz_setup){
+        .size = sizeof scene->setup,
+        .trace = scene->trace,
+        .platform = &scene->platform,
+        .predicted = scene->predicted,
+        .actual = scene->actual,
+        .budget_bytes = units_budget_bytes(&options.budget, scene->peak_bytes),
+    };
+    if (scene->setup.budget_bytes == 0)
+        return fail_usage("--budget '%s': it is less than one byte", options.budget.text);
+    return STATUS_OK;
+}
+
+static int fail_infeasible(const struct scene *scene)
+{
+    const char *hint = "no budget below the peak is feasible";
+    uint64_t least;
+
+    if (pz_plan_least_budget(&scene->setup, scene->policy.name, &least) == PZ_OK)
+        hint = memory_text("the least feasible budget is %" PRIu64 " bytes (%s)", least,
+                           report_budget(least, scene->peak_bytes));
+    return fail(options.trace,
+                memory_text("%" PRIu64 " bytes, %s", scene->setup.budget_bytes,
+                            report_budget(scene->setup.budget_bytes, scene->peak_bytes)),
+                hint, "no plan of policy '%s' fits the budget", scene->policy.name);
+}
+
+static void fill(table *results, const struct scene *scene, const pz_plan *plan,
+                 const pz_report *report)
+{
+    uint64_t bytes[3];
+    pz_plan_info info;
+
+    pz_plan_get_info(plan, &info);
+    report_bytes(scene->trace, plan, scene->platform.precision, bytes);
+    table_text(results, scene->info.model);
+    table_text(results, scene->platform.name);
+    table_text(results, names_precision(scene->platform.precision));
+    table_text(results, scene->policy.name);
+    table_text(results, info.candidate);
+    table_text(results, scene->policy.codec);
+    if (strcmp(scene->policy.codec, "none") == 0)
+        table_none(results);
+    else
+        table_text(results, options.ratios != NULL ? options.ratios : "none; every ratio is 1");
+    table_size(results, scene->peak_bytes);
+    table_size(results, scene->setup.budget_bytes);
+    table_real(results, (double)scene->setup.budget_bytes / (double)scene->peak_bytes);
+    table_real(results, info.predicted_overhead);
+    report_add(results, report);
+    table_size(results, bytes[PZ_KEEP]);
+    table_size(results, bytes[PZ_DROP]);
+    table_text(results, pz_plan_replay(plan) == PZ_REPLAY_KEEP ? "keep" : "free");
+    table_text(results, memory_text("%016" PRIx64, info.digest));
+}
+
+static void print_summary(const struct scene *scene, const pz_plan *plan, const pz_report *report)
+{
+    table *results = table_new(columns, LENGTH(columns));
+    bool to_output = options.output != NULL && strcmp(options.output, "-") == 0;
+    FILE *stream = to_output ? stderr : stdout;
+
+    fill(results, scene, plan, report);
+    if (options.json) {
+        json_show(table_row_json(results, 0), stream);
+        return;
+    }
+    table_record(results, stream);
+    if (scene->setup.budget_bytes >= scene->peak_bytes)
+        fprintf(stream, "The budget covers the peak: everything is kept.\n");
+}
+
+static void release_plan(void *plan)
+{
+    pz_plan_free(plan);
+}
+
+static int save_plan(const struct scene *scene, const pz_plan *plan)
+{
+    char *text;
+    pz_status result = pz_plan_json(scene->trace, plan, &text);
+    int status;
+
+    if (result != PZ_OK)
+        return fail_status(options.output, result, NULL);
+    status = output_text(options.output, options.force, text);
+    pz_text_free(text);
+    return status;
+}
+
+static int run(char **operands, size_t count)
+{
+    struct scene *scene = memory_keep(1, sizeof *scene);
+    pz_plan *plan;
+    pz_report report;
+    pz_diag diag = {0};
+    pz_status result;
+    int status = STATUS_OK;
+
+    (void)operands;
+    (void)count;
+    if (pz_policy_named(options.policy, &scene->policy) != PZ_OK)
+        return fail_usage("--policy '%s': known are %s", options.policy, names_policies());
+    if (options.output != NULL)
+        status = output_check(options.output, options.force, false);
+    if (status == STATUS_OK)
+        status = read_scene(scene);
+    if (status != STATUS_OK)
+        return status;
+    result = pz_plan_make(&scene->setup, scene->policy.name, &plan, &report, &diag);
+    if (result == PZ_ERR_INFEASIBLE)
+        return fail_infeasible(scene);
+    if (result != PZ_OK)
+        return fail_status(options.trace, result, &diag);
+    own(plan, release_plan);
+    if (options.output != NULL)
+        status = save_plan(scene, plan);
+    if (status == STATUS_OK && !common.quiet)
+        print_summary(scene, plan, &report);
+    return status;
+}
+
+static const command commands[] = {{
+    .name = "plan",
+    .usage = "--trace TRACE --platform PLATFORM --budget B [-o PLAN] [OPTIONS]",
+    .summary = "Plan which saved tensors to keep, swap and drop under a budget.",
+    .details = "With -o - the plan goes to standard output and the summary to standard error.\n"
+               "If nothing fits the budget, the least feasible one is printed.",
+    .options = plan_options,
+    .run = run,
+}};
+
+const verb verb_plan = {.name = "plan", .commands = commands, .count = 1};

@@ -1,0 +1,182 @@
+/* planezip stream: the bare tensor stream of docs/format.md to and from files. */
+#include "commands.h"
+#include "errors.h"
+#include "input.h"
+#include "memory.h"
+#include "output.h"
+#include "units.h"
+
+#include <planezip/planezip.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct {
+    uint64_t width, raw_bytes;
+    const char *codec;
+    bool raw_given, force;
+} options = {.codec = "planezip"};
+
+static const char *parse_raw_bytes(const char *text, void *target)
+{
+    options.raw_given = true;
+    return units_parse_bytes(text, target);
+}
+
+#define WIDTH                                                      \
+    OPTION_NEEDED('w', "width", "W", option_count, &options.width, \
+                  "bits per symbol: 8, 16, 32 or 64")
+#define CODEC                                              \
+    OPTION('c', "codec", "C", option_text, &options.codec, \
+           "planezip (default), zvc, bpc, bx or zbx")
+#define FORCE SWITCH('f', "force", &options.force, "overwrite OUT; write to a terminal")
+
+static const option encode_options[] = {
+    WIDTH, CODEC,
+    OPTION(0, "raw-bytes", "N", parse_raw_bytes, &options.raw_bytes, "check that IN has this size"),
+    FORCE, COMMON_OPTIONS};
+
+static const option decode_options[] = {
+    WIDTH, CODEC,
+    OPTION_NEEDED(0, "raw-bytes", "N", parse_raw_bytes, &options.raw_bytes,
+                  "size of the decoded data, which the stream does not tell"),
+    FORCE, COMMON_OPTIONS};
+
+static int read_mode(pz_mode *mode)
+{
+    /* The width alone is checked with a codec that is known. */
+    if (options.width > 64 || pz_mode_named("planezip", (unsigned)options.width, mode) != PZ_OK)
+        return fail_usage("--width %" PRIu64 ": it must be 8, 16, 32 or 64", options.width);
+    if (pz_mode_named(options.codec, mode->width_bits, mode) != PZ_OK)
+        return fail_usage("--codec '%s': known are planezip, zvc, bpc, bx and zbx", options.codec);
+    return STATUS_OK;
+}
+
+static void report(uint64_t raw_bytes, uint64_t coded_bytes)
+{
+    char raw[UNITS_TEXT], coded[UNITS_TEXT];
+
+    if (!common.verbose)
+        return;
+    fprintf(stderr, "%s raw, %s coded", units_bytes(raw_bytes, raw),
+            units_bytes(coded_bytes, coded));
+    if (coded_bytes > 0)
+        fprintf(stderr, ", ratio %.3f", (double)raw_bytes / (double)coded_bytes);
+    fprintf(stderr, "\n");
+}
+
+static int encode(const char *in, const char *out, pz_mode mode, const buffer *raw)
+{
+    size_t bound, coded_bytes;
+    unsigned char *coded;
+    pz_status result = pz_stream_bound(raw->bytes, &bound);
+
+    if (result != PZ_OK)
+        return fail_status(in, result, NULL);
+    coded = memory_keep(bound, 1);
+    result = pz_stream_encode(mode, raw->data, raw->bytes, coded, bound, &coded_bytes);
+    if (result != PZ_OK)
+        return fail_status(in, result, NULL);
+    report(raw->bytes, coded_bytes);
+    return output_save(out, options.force, coded, coded_bytes);
+}
+
+static const char *decode_hint(pz_status status)
+{
+    switch (status) {
+    case PZ_ERR_TRUNCATED:
+    case PZ_ERR_TRAILING:
+        return "check --raw-bytes and that the file is complete";
+    case PZ_ERR_MEMORY:
+        return "free some memory";
+    default:
+        return "check --width and --raw-bytes, or get the file again";
+    }
+}
+
+static int fail_decode(const char *in, pz_status status, const pz_where *where)
+{
+    char place[96];
+
+    snprintf(place, sizeof place, "chunk %" PRIu64 ", block %" PRIu32 ", bit %" PRIu32,
+             where->chunk, where->block, where->bit);
+    return fail(in, place, decode_hint(status), "%s", pz_status_text(status));
+}
+
+static int decode(const char *in, const char *out, pz_mode mode, const buffer *coded)
+{
+    uint64_t chunks = options.raw_bytes / PZ_CHUNK_BYTES + (options.raw_bytes % PZ_CHUNK_BYTES > 0);
+    pz_where where = {0};
+    unsigned char *raw;
+    pz_status result;
+
+    /* A wrong size is refused before memory is taken for it: every chunk has a header. */
+    if (chunks > coded->bytes / 2 || options.raw_bytes > SIZE_MAX) {
+        where.chunk = coded->bytes / 2;
+        return fail_decode(in, PZ_ERR_TRUNCATED, &where);
+    }
+    raw = memory_keep((size_t)options.raw_bytes, 1);
+    result =
+        pz_stream_decode(mode, coded->data, coded->bytes, raw, (size_t)options.raw_bytes, &where);
+    if (result != PZ_OK)
+        return fail_decode(in, result, &where);
+    report(options.raw_bytes, coded->bytes);
+    return output_save(out, options.force, raw, (size_t)options.raw_bytes);
+}
+
+static int run(char **operands, size_t count, bool to_stream)
+{
+    const char *in = count > 0 ? operands[0] : "-", *out = count > 1 ? operands[1] : "-";
+    buffer content;
+    pz_mode mode;
+    int status = read_mode(&mode);
+
+    if (status == STATUS_OK)
+        status = output_check(out, options.force, true);
+    if (status == STATUS_OK)
+        status = input_read(in, &content);
+    if (status != STATUS_OK)
+        return status;
+    own(content.data, free);
+    if (!to_stream)
+        return decode(in, out, mode, &content);
+    if (options.raw_given && options.raw_bytes != content.bytes)
+        return fail(in, NULL, "check --raw-bytes", "it has %zu bytes instead of %" PRIu64,
+                    content.bytes, options.raw_bytes);
+    return encode(in, out, mode, &content);
+}
+
+static int run_encode(char **operands, size_t count)
+{
+    return run(operands, count, true);
+}
+
+static int run_decode(char **operands, size_t count)
+{
+    return run(operands, count, false);
+}
+
+static const command commands[] = {
+    {
+        .name = "stream encode",
+        .usage = "--width W [--codec C] [-f] [IN [OUT]]",
+        .summary = "Encode a file as a tensor stream.",
+        .details = "Without IN and OUT, or for \"-\", standard input and output are used.",
+        .options = encode_options,
+        .operands_max = 2,
+        .run = run_encode,
+    },
+    {
+        .name = "stream decode",
+        .usage = "--width W --raw-bytes N [-f] [IN [OUT]]",
+        .summary = "Decode a tensor stream.",
+        .details =
+            "A stream of any codec is decoded; only its width and its raw size must be told.",
+        .options = decode_options,
+        .operands_max = 2,
+        .run = run_decode,
+    },
+};
+
+const verb verb_stream = {.name = "stream", .commands = commands, .count = LENGTH(commands)};

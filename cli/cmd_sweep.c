@@ -1,0 +1,516 @@
+/* planezip sweep: every combination of traces, platforms, policies and budgets, in parallel. */
+#define _POSIX_C_SOURCE 200809L
+#include "commands.h"
+#include "errors.h"
+#include "memory.h"
+#include "names.h"
+#include "report.h"
+#include "sweep_setup.h"
+#include "table.h"
+#include "units.h"
+
+#include <planezip/plan.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 1024 };
+
+typedef struct budget_list {
+    budget *list;
+    size_t count;
+} budget_list;
+
+typedef struct number_list {
+    double *list;
+    size_t count;
+} number_list;
+
+static struct {
+    word_list traces, ratios, platforms, policies;
+    const char *ratios_folder;
+    budget_list budgets;
+    number_list links, engines, engines_per_link;
+    pz_signature signature;
+    uint64_t threads;
+    bool csv, json;
+} options;
+
+/* ---- Options ---- */
+
+/* Calls take() for every part of a comma list. */
+static const char *parse_list(const char *text, void *target,
+                              const char *(*take)(const char *part, void *target))
+{
+    word_list parts = {0};
+    const char *problem = option_words(text, &parts);
+
+    for (size_t i = 0; problem == NULL && i < parts.count; i++)
+        problem = take(parts.words[i], target);
+    free(parts.words);
+    return problem;
+}
+
+static const char *take_budget(const char *part, void *target)
+{
+    budget_list *budgets = target;
+    budget value;
+    const char *problem = units_parse_budget(part, &value);
+
+    if (problem != NULL)
+        return problem;
+    budgets->list = memory_resize(budgets->list, budgets->count + 1, sizeof *budgets->list);
+    budgets->list[budgets->count++] = value;
+    return NULL;
+}
+
+static void add_number(number_list *numbers, double value)
+{
+    numbers->list = memory_resize(numbers->list, numbers->count + 1, sizeof *numbers->list);
+    numbers->list[numbers->count++] = value;
+}
+
+static const char *take_rate(const char *part, void *target)
+{
+    double value;
+    const char *problem = units_parse_positive(part, &value);
+
+    if (problem == NULL)
+        add_number(target, value * 1e9);
+    return problem;
+}
+
+static const char *take_engine(const char *part, void *target)
+{
+    if (strcmp(part, "0") != 0)
+        return take_rate(part, target);
+    add_number(target, 0);
+    return NULL;
+}
+
+static const char *take_factor(const char *part, void *target)
+{
+    double value;
+    const char *problem = units_parse_positive(part, &value);
+
+    if (problem == NULL)
+        add_number(target, value);
+    return problem;
+}
+
+static const char *parse_budgets(const char *text, void *target)
+{
+    return parse_list(text, target, take_budget);
+}
+
+static const char *parse_rates(const char *text, void *target)
+{
+    return parse_list(text, target, take_rate);
+}
+
+static const char *parse_engines(const char *text, void *target)
+{
+    return parse_list(text, target, take_engine);
+}
+
+static const char *parse_factors(const char *text, void *target)
+{
+    return parse_list(text, target, take_factor);
+}
+
+static const option sweep_options[] = {
+    OPTION_LIST('t', "trace", "TRACE", option_files, &options.traces, "traces"),
+    OPTION_LIST('r', "ratios", "TABLE", option_files, &options.ratios,
+                "ratio tables, matched to traces by the model (every ratio\n"
+                "is 1)"),
+    OPTION(0, "ratios-dir", "DIR", option_text, &options.ratios_folder,
+           "a folder of ratio tables, one per model"),
+    OPTION_LIST('p', "platform", "PLATFORM", option_files, &options.platforms,
+                "built-in platforms or files (A and B)"),
+    OPTION_LIST(0, "policy", "NAME", option_words, &options.policies, "policies (all)"),
+    OPTION_LIST('b', "budget", "B", parse_budgets, &options.budgets,
+                "budgets (30%,40%,50%,60%,70%,80%,90% of the peak)"),
+    OPTION(0, "signature", "S", option_signature, &options.signature,
+           "what the predictor tells tensors apart by: tensor (default),\n"
+           "operator or none; transfers have the ratios of the table"),
+    OPTION_LIST(0, "link", "GB/s", parse_rates, &options.links,
+                "rates of the link per direction, instead of the platform's"),
+    OPTION_LIST(0, "engine", "GB/s", parse_engines, &options.engines,
+                "rates of the compression engine; 0 is no engine"),
+    OPTION_LIST(0, "engine-per-link", "X", parse_factors, &options.engines_per_link,
+                "rates of the engine, in rates of the link"),
+    OPTION('T', "threads", "N", option_count, &options.threads,
+           "threads; 0 (default) is all cores"),
+    SWITCH(0, "csv", &options.csv, "print CSV"),
+    SWITCH(0, "json", &options.json, "print JSON"),
+    COMMON_OPTIONS};
+
+/* ---- Jobs ---- */
+
+/* One combination and its result. */
+struct job {
+    const sweep_trace *trace;
+    const pz_platform *platform;
+    const pz_policy *policy;
+    size_t budget_index;
+    pz_setup setup;
+    pz_status result;
+    pz_diag diag;
+    pz_report report;
+    char candidate[sizeof((pz_plan_info *)NULL)->candidate];
+    bool non_monotone;
+};
+
+struct sweep {
+    sweep_trace *traces;
+    pz_platform *platforms;
+    pz_policy *policies;
+    size_t trace_count, platform_count, policy_count, budget_count;
+    struct job *jobs;
+    size_t job_count;
+    atomic_size_t next, done;
+    bool show_progress;
+};
+
+static void run_job(struct job *job)
+{
+    pz_plan *plan = NULL;
+    pz_plan_info info;
+
+    job->result = pz_plan_make(&job->setup, job->policy->name, &plan, &job->report, &job->diag);
+    if (job->result != PZ_OK)
+        return;
+    pz_plan_get_info(plan, &info);
+    memcpy(job->candidate, info.candidate, sizeof job->candidate);
+    pz_plan_free(plan);
+}
+
+static void *work(void *argument)
+{
+    struct sweep *sweep = argument;
+
+    for (;;) {
+        size_t index = atomic_fetch_add(&sweep->next, 1), done;
+
+        if (index >= sweep->job_count)
+            return NULL;
+        run_job(&sweep->jobs[index]);
+        done = atomic_fetch_add(&sweep->done, 1) + 1;
+        if (sweep->show_progress)
+            fprintf(stderr, "\r%zu of %zu plans", done, sweep->job_count);
+    }
+}
+
+static size_t thread_count(const struct sweep *sweep)
+{
+    size_t count = (size_t)options.threads;
+
+    if (count == 0) {
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+        count = cores > 0 ? (size_t)cores : 1;
+    }
+    count = count < THREADS_MAX ? count : THREADS_MAX;
+    return count < sweep->job_count ? count : sweep->job_count;
+}
+
+/* The calling thread works too, so a thread that cannot be made is no failure. */
+static void run_jobs(struct sweep *sweep)
+{
+    size_t count = thread_count(sweep), made = 0;
+    pthread_t *threads = memory_keep(count, sizeof *threads);
+
+    sweep->show_progress = !common.quiet && isatty(STDERR_FILENO);
+    while (made + 1 < count && pthread_create(&threads[made], NULL, work, sweep) == 0)
+        made++;
+    work(sweep);
+    for (size_t i = 0; i < made; i++)
+        pthread_join(threads[i], NULL);
+    if (sweep->show_progress)
+        fprintf(stderr, "\r%*s\r", 50, "");
+}
+
+static int set_up_job(struct job *job)
+{
+    uint64_t peak_bytes = job->trace->info.peak_bytes[job->platform->precision];
+    const budget *limit = &options.budgets.list[job->budget_index];
+    int status;
+
+    job->setup = (pz_setup){
+        .size = sizeof job->setup,
+        .trace = job->trace->trace,
+        .platform = job->platform,
+        .budget_bytes = units_budget_bytes(limit, peak_bytes),
+    };
+    if (job->setup.budget_bytes == 0)
+        return fail_usage("--budget '%s': it is less than one byte", limit->text);
+    status = sweep_ratios(job->trace, job->policy->codec, job->platform->precision,
+                          options.signature, &job->setup.predicted);
+    if (status == STATUS_OK && options.signature != PZ_BY_TENSOR)
+        status = sweep_ratios(job->trace, job->policy->codec, job->platform->precision,
+                              PZ_BY_TENSOR, &job->setup.actual);
+    return status;
+}
+
+/* The order of the jobs is the order of the output. */
+static int make_jobs(struct sweep *sweep)
+{
+    size_t per_platform = sweep->policy_count * sweep->budget_count;
+    int status = STATUS_OK;
+
+    sweep->job_count = sweep->trace_count * sweep->platform_count * per_platform;
+    sweep->jobs = memory_keep(sweep->job_count, sizeof *sweep->jobs);
+    for (size_t i = 0; status == STATUS_OK && i < sweep->job_count; i++) {
+        struct job *job = &sweep->jobs[i];
+
+        job->budget_index = i % sweep->budget_count;
+        job->policy = &sweep->policies[i / sweep->budget_count % sweep->policy_count];
+        job->platform = &sweep->platforms[i / per_platform % sweep->platform_count];
+        job->trace = &sweep->traces[i / per_platform / sweep->platform_count];
+        status = set_up_job(job);
+    }
+    return status;
+}
+
+/* ---- Results ---- */
+
+/* Worse than a run with less memory: infeasible, or a larger overhead beyond rounding. */
+static bool is_worse(const struct job *more, const struct job *less)
+{
+    if (more->setup.budget_bytes <= less->setup.budget_bytes || less->result != PZ_OK)
+        return false;
+    return more->result != PZ_OK || more->report.overhead > less->report.overhead + 1e-9;
+}
+
+/* Marks the jobs that break the order; returns how many do. */
+static size_t mark_non_monotone(struct sweep *sweep)
+{
+    size_t count = 0;
+
+    for (size_t first = 0; first < sweep->job_count; first += sweep->budget_count)
+        for (size_t i = 0; i < sweep->budget_count; i++) {
+            struct job *job = &sweep->jobs[first + i];
+
+            for (size_t k = 0; k < sweep->budget_count && !job->non_monotone; k++)
+                job->non_monotone = is_worse(job, &sweep->jobs[first + k]);
+            count += job->non_monotone;
+        }
+    return count;
+}
+
+static const column row_columns[] = {
+    {"model", "model", COLUMN_TEXT},
+    {"platform", "platform", COLUMN_TEXT},
+    {"precision", NULL, COLUMN_TEXT},
+    {"link_bps", NULL, COLUMN_GBPS},
+    {"engine_bps", NULL, COLUMN_GBPS},
+    {"policy", "policy", COLUMN_TEXT},
+    {"candidate", NULL, COLUMN_TEXT},
+    {"budget", "budget", COLUMN_TEXT},
+    {"budget_fraction", NULL, COLUMN_PERCENT},
+    {"budget_bytes", "in bytes", COLUMN_BYTES},
+    {"status", "status", COLUMN_TEXT},
+    REPORT_COLUMNS(REPORT_HIDDEN),
+    {"non_monotone", "non-monotone", COLUMN_FLAG},
+};
+
+static const column mean_columns[] = {
+    {"platform", "platform", COLUMN_TEXT},      {"link_bps", "link", COLUMN_GBPS},
+    {"engine_bps", "engine", COLUMN_GBPS},      {"policy", "policy", COLUMN_TEXT},
+    {"budget", "budget", COLUMN_TEXT},          {"models", "models", COLUMN_COUNT},
+    {"infeasible", "infeasible", COLUMN_COUNT}, {"mean_overhead", "mean overhead", COLUMN_PERCENT},
+};
+
+static void add_row(table *results, const struct job *job)
+{
+    uint64_t peak_bytes = job->trace->info.peak_bytes[job->platform->precision];
+
+    table_text(results, job->trace->info.model);
+    table_text(results, job->platform->name);
+    table_text(results, names_precision(job->platform->precision));
+    table_real(results, job->platform->d2h_bps);
+    table_real(results, job->platform->engine_bps);
+    table_text(results, job->policy->name);
+    table_text(results, job->candidate);
+    table_text(results, options.budgets.list[job->budget_index].text);
+    table_real(results, (double)job->setup.budget_bytes / (double)peak_bytes);
+    table_size(results, job->setup.budget_bytes);
+    table_text(results, job->result == PZ_OK ? "ok" : "infeasible");
+    report_add(results, job->result == PZ_OK ? &job->report : NULL);
+    table_flag(results, job->non_monotone);
+}
+
+/* The mean over all traces of the combination that jobs[index] is of the first trace. */
+static void add_mean(table *results, const struct sweep *sweep, size_t index)
+{
+    size_t per_trace = sweep->job_count / sweep->trace_count, feasible = 0;
+    const struct job *first = &sweep->jobs[index];
+    double sum = 0;
+
+    for (size_t i = index; i < sweep->job_count; i += per_trace) {
+        if (sweep->jobs[i].result != PZ_OK)
+            continue;
+        sum += sweep->jobs[i].report.overhead;
+        feasible++;
+    }
+    table_text(results, first->platform->name);
+    table_real(results, first->platform->d2h_bps);
+    table_real(results, first->platform->engine_bps);
+    table_text(results, first->policy->name);
+    table_text(results, options.budgets.list[first->budget_index].text);
+    table_size(results, feasible);
+    table_size(results, sweep->trace_count - feasible);
+    table_real(results, feasible > 0 ? sum / (double)feasible : NAN);
+}
+
+static void print_results(const struct sweep *sweep)
+{
+    table *rows = table_new(row_columns, LENGTH(row_columns));
+    table *means = table_new(mean_columns, LENGTH(mean_columns));
+
+    for (size_t i = 0; i < sweep->job_count; i++)
+        add_row(rows, &sweep->jobs[i]);
+    for (size_t i = 0; i < sweep->job_count / sweep->trace_count; i++)
+        add_mean(means, sweep, i);
+    if (options.json) {
+        json_show(json_pack("{s:o, s:o}", "rows", table_json(rows), "means", table_json(means)),
+                  stdout);
+    } else if (options.csv) {
+        table_csv(rows);
+    } else {
+        table_print(rows, NULL);
+        if (sweep->trace_count > 1)
+            table_print(means, "\nMean over the models that have a plan");
+    }
+}
+
+/* Anything but a plan or none is a failure of the whole sweep. */
+static int check_results(const struct sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->job_count; i++) {
+        const struct job *job = &sweep->jobs[i];
+
+        if (job->result != PZ_OK && job->result != PZ_ERR_INFEASIBLE)
+            return fail_status(job->trace->file, job->result, &job->diag);
+    }
+    return STATUS_OK;
+}
+
+/* ---- Command ---- */
+
+static int find_policies(struct sweep *sweep)
+{
+    sweep->policy_count = options.policies.count > 0 ? options.policies.count : pz_policy_count();
+    sweep->policies = memory_keep(sweep->policy_count, sizeof *sweep->policies);
+    for (size_t i = 0; i < sweep->policy_count; i++) {
+        pz_status result = options.policies.count > 0
+                               ? pz_policy_named(options.policies.words[i], &sweep->policies[i])
+                               : pz_policy_at(i, &sweep->policies[i]);
+
+        if (result != PZ_OK)
+            return fail_usage("--policy '%s': known are %s",
+                              options.policies.count > 0 ? options.policies.words[i] : "?",
+                              names_policies());
+    }
+    return STATUS_OK;
+}
+
+static void set_defaults(void)
+{
+    if (options.platforms.count == 0)
+        option_words("A,B", &options.platforms);
+    if (options.budgets.count == 0)
+        parse_budgets("30%,40%,50%,60%,70%,80%,90%", &options.budgets);
+    own(options.traces.words, free);
+    own(options.ratios.words, free);
+    own(options.platforms.words, free);
+    own(options.policies.words, free);
+    own(options.budgets.list, free);
+    own(options.links.list, free);
+    own(options.engines.list, free);
+    own(options.engines_per_link.list, free);
+}
+
+static int check_options(void)
+{
+    if (options.traces.count == 0)
+        return fail_usage("--trace TRACE is missing");
+    if (options.csv && options.json)
+        return fail_usage("--csv and --json exclude each other");
+    if (options.ratios.count > 0 && options.ratios_folder != NULL)
+        return fail_usage("--ratios and --ratios-dir exclude each other");
+    if (options.engines.count > 0 && options.engines_per_link.count > 0)
+        return fail_usage("--engine and --engine-per-link exclude each other");
+    if (options.threads > THREADS_MAX)
+        return fail_usage("--threads %" PRIu64 ": it must be 0 to %d", options.threads,
+                          THREADS_MAX);
+    return STATUS_OK;
+}
+
+static int load(struct sweep *sweep)
+{
+    const sweep_overrides overrides = {
+        .link_bps = options.links.list,
+        .links = options.links.count,
+        .engine_bps = options.engines.list,
+        .engines = options.engines.count,
+        .engine_per_link = options.engines_per_link.list,
+        .engines_per_link = options.engines_per_link.count,
+    };
+    int status = find_policies(sweep);
+
+    sweep->trace_count = options.traces.count;
+    sweep->budget_count = options.budgets.count;
+    if (status == STATUS_OK)
+        status = sweep_load_platforms(&options.platforms, &overrides, &sweep->platforms,
+                                      &sweep->platform_count);
+    if (status == STATUS_OK)
+        status = sweep_load_traces(&options.traces, &options.ratios, options.ratios_folder,
+                                   &sweep->traces);
+    return status;
+}
+
+static int run(char **operands, size_t count)
+{
+    struct sweep *sweep = memory_keep(1, sizeof *sweep);
+    size_t non_monotone;
+    int status = check_options();
+
+    (void)operands;
+    (void)count;
+    set_defaults();
+    if (status == STATUS_OK)
+        status = load(sweep);
+    if (status == STATUS_OK)
+        status = make_jobs(sweep);
+    if (status != STATUS_OK)
+        return status;
+    run_jobs(sweep);
+    status = check_results(sweep);
+    if (status != STATUS_OK)
+        return status;
+    non_monotone = mark_non_monotone(sweep);
+    print_results(sweep);
+    if (non_monotone > 0 && !options.csv && !options.json)
+        warn("%zu plans are worse than a plan for a smaller budget (non-monotone)", non_monotone);
+    return STATUS_OK;
+}
+
+static const command commands[] = {{
+    .name = "sweep",
+    .usage = "--trace TRACE... [--ratios TABLE... | --ratios-dir DIR] [OPTIONS]",
+    .summary = "Plan for every combination of traces, platforms, policies and budgets.",
+    .details =
+        "Lists are separated by commas or blanks; options may be repeated.  The order of the\n"
+        "output does not depend on the number of threads.  -v and --csv show all columns.",
+    .options = sweep_options,
+    .run = run,
+}};
+
+const verb verb_sweep = {.name = "sweep", .commands = commands, .count = 1};

@@ -1,0 +1,17 @@
+/* The verbs of the program, each in its cmd_*.c. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "options.h"
+
+extern const verb verb_stream;
+extern const verb verb_measure;
+extern const verb verb_trace;
+extern const verb verb_ratios;
+extern const verb verb_plan;
+extern const verb verb_simulate;
+extern const verb verb_sweep;
+extern const verb verb_platform;
+extern const verb verb_hw;
+
+#endif

@@ -1,0 +1,184 @@
+/* Files in: see input.h. */
+#define _POSIX_C_SOURCE 200809L
+#include "input.h"
+
+#include "errors.h"
+#include "memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIRST_BYTES = 65536 };
+
+/* Room for a whole regular file at once; other files grow. */
+static size_t first_capacity(int descriptor)
+{
+    struct stat status;
+
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        return (size_t)status.st_size + 1; /* one more, to see the end without growing */
+    return FIRST_BYTES;
+}
+
+/* Returns false with errno set. */
+static bool read_all(int descriptor, buffer *content)
+{
+    size_t capacity = first_capacity(descriptor);
+
+    *content = (buffer){.data = memory_resize(NULL, capacity, 1)};
+    for (;;) {
+        ssize_t got;
+
+        if (content->bytes == capacity) {
+            capacity *= 2;
+            content->data = memory_resize(content->data, capacity, 1);
+        }
+        got = read(descriptor, content->data + content->bytes, capacity - content->bytes);
+        if (got == 0)
+            return true;
+        if (got > 0)
+            content->bytes += (size_t)got;
+        else if (errno != EINTR)
+            return false;
+    }
+}
+
+int input_read(const char *file, buffer *content)
+{
+    static bool input_used;
+    bool is_standard = strcmp(file, "-") == 0;
+    int descriptor = STDIN_FILENO, status = STATUS_OK;
+
+    if (is_standard && input_used)
+        return fail_usage("standard input can be read only once");
+    if (is_standard)
+        input_used = true;
+    else
+        descriptor = open(file, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return fail_errno(file, "open it");
+    if (!read_all(descriptor, content)) {
+        status = fail_errno(file, "read it");
+        input_free(content);
+    }
+    if (!is_standard)
+        close(descriptor);
+    return status;
+}
+
+void input_free(buffer *content)
+{
+    free(content->data);
+    *content = (buffer){0};
+}
+
+static void release_trace(void *trace)
+{
+    pz_trace_free(trace);
+}
+
+int input_trace(const char *file, pz_trace **trace)
+{
+    buffer content;
+    pz_diag diag = {0};
+    pz_status result;
+    int status = input_read(file, &content);
+
+    if (status != STATUS_OK)
+        return status;
+    result = pz_trace_parse((const char *)content.data, content.bytes, trace, &diag);
+    input_free(&content);
+    if (result != PZ_OK)
+        return fail_status(file, result, &diag);
+    own(*trace, release_trace);
+    return STATUS_OK;
+}
+
+static void release_predictor(void *predictor)
+{
+    pz_predictor_free(predictor);
+}
+
+int input_predictor(const char *file, pz_predictor **predictor)
+{
+    buffer content;
+    pz_diag diag = {0};
+    pz_status result;
+    int status = input_read(file, &content);
+
+    if (status != STATUS_OK)
+        return status;
+    result = pz_predictor_parse((const char *)content.data, content.bytes, predictor, &diag);
+    input_free(&content);
+    if (result != PZ_OK)
+        return fail_status(file, result, &diag);
+    own(*predictor, release_predictor);
+    return STATUS_OK;
+}
+
+static void release_plan(void *plan)
+{
+    pz_plan_free(plan);
+}
+
+int input_plan(const pz_trace *trace, const char *file, pz_plan **plan)
+{
+    buffer content;
+    pz_diag diag = {0};
+    pz_status result;
+    int status = input_read(file, &content);
+
+    if (status != STATUS_OK)
+        return status;
+    result = pz_plan_parse(trace, (const char *)content.data, content.bytes, plan, &diag);
+    input_free(&content);
+    if (result != PZ_OK)
+        return fail_status(file, result, &diag);
+    own(*plan, release_plan);
+    return STATUS_OK;
+}
+
+int input_platform(const char *name, pz_platform *platform)
+{
+    buffer content;
+    pz_diag diag = {0};
+    pz_status result;
+    int status;
+
+    if (pz_platform_named(name, platform) == PZ_OK)
+        return STATUS_OK;
+    if (strpbrk(name, "./-") == NULL && access(name, F_OK) != 0)
+        return fail_usage("'%s' is neither a built-in platform nor a file; 'planezip platform "
+                          "list' shows the platforms",
+                          name);
+    status = input_read(name, &content);
+    if (status != STATUS_OK)
+        return status;
+    result = pz_platform_parse((const char *)content.data, content.bytes, platform, &diag);
+    input_free(&content);
+    return result == PZ_OK ? STATUS_OK : fail_status(name, result, &diag);
+}
+
+int input_ratios(const char *file, const pz_predictor *predictor, const pz_trace *trace,
+                 const char *codec, pz_precision precision, pz_signature signature, double **ratios)
+{
+    pz_trace_info info;
+    pz_status result;
+
+    *ratios = NULL;
+    if (strcmp(codec, "none") == 0)
+        return STATUS_OK;
+    pz_trace_get_info(trace, &info);
+    if (strcmp(pz_predictor_model(predictor), info.model) != 0)
+        return fail(file, NULL, "use the table and the trace of one model",
+                    "it is a table of model '%s', the trace is of '%s'",
+                    pz_predictor_model(predictor), info.model);
+    *ratios = memory_keep(info.saved, sizeof **ratios);
+    result = pz_predictor_fill(predictor, trace, codec, precision, signature, *ratios);
+    return result == PZ_OK ? STATUS_OK : fail_status(file, result, NULL);
+}

@@ -1,0 +1,30 @@
+/* Files in: whole files, and the project's files through the library.  What is read lives until
+ * the program ends.  Every function prints its own error and returns an exit status. */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include <planezip/plan.h>
+
+typedef struct buffer {
+    unsigned char *data; /* never NULL after a success */
+    size_t bytes;
+} buffer;
+
+/* All bytes of a file of any kind; "-" is standard input, once. */
+int input_read(const char *file, buffer *content);
+void input_free(buffer *content);
+
+int input_trace(const char *file, pz_trace **trace);
+int input_predictor(const char *file, pz_predictor **predictor);
+int input_plan(const pz_trace *trace, const char *file, pz_plan **plan);
+
+/* A built-in platform by name, else a file. */
+int input_platform(const char *name, pz_platform *platform);
+
+/* The ratios of a table for all saved tensors of a trace, NULL for the codec "none".  The table
+ * must be of the trace's model. */
+int input_ratios(const char *file, const pz_predictor *predictor, const pz_trace *trace,
+                 const char *codec, pz_precision precision, pz_signature signature,
+                 double **ratios);
+
+#endif

@@ -1,0 +1,70 @@
+/* Words for the values of enumerations: see names.h. */
+#include "names.h"
+
+#include "memory.h"
+
+#include <string.h>
+
+static const char *const precisions[] = {[PZ_FP32] = "fp32", [PZ_BF16] = "bf16"};
+static const char *const encodings[] = {
+    [PZ_RAW] = "raw", [PZ_ZVC] = "zvc", [PZ_BX] = "bx", [PZ_DBX] = "dbx", [PZ_ZBX] = "zbx"};
+static const char *const actions[] = {[PZ_KEEP] = "keep", [PZ_SWAP] = "swap", [PZ_DROP] = "drop"};
+static const char *const signatures[] = {
+    [PZ_BY_TENSOR] = "tensor", [PZ_BY_OPERATOR] = "operator", [PZ_BY_NOTHING] = "none"};
+
+const char *names_precision(pz_precision precision)
+{
+    return precisions[precision];
+}
+
+const char *names_encoding(pz_encoding encoding)
+{
+    return encodings[encoding];
+}
+
+const char *names_action(pz_action action)
+{
+    return actions[action];
+}
+
+const char *names_policies(void)
+{
+    const char *names = "";
+
+    for (size_t i = 0; i < pz_policy_count(); i++) {
+        pz_policy policy;
+
+        if (pz_policy_at(i, &policy) == PZ_OK)
+            names = memory_text("%s%s%s", names, i > 0 ? ", " : "", policy.name);
+    }
+    return names;
+}
+
+/* The place of text in a list of words, or -1. */
+static int find(const char *text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(words[i], text) == 0)
+            return (int)i;
+    return -1;
+}
+
+const char *option_precision(const char *text, void *target)
+{
+    int found = find(text, precisions, LENGTH(precisions));
+
+    if (found < 0)
+        return "known are bf16 and fp32";
+    *(pz_precision *)target = (pz_precision)found;
+    return NULL;
+}
+
+const char *option_signature(const char *text, void *target)
+{
+    int found = find(text, signatures, LENGTH(signatures));
+
+    if (found < 0)
+        return "known are tensor, operator and none";
+    *(pz_signature *)target = (pz_signature)found;
+    return NULL;
+}

@@ -1,0 +1,281 @@
+/* Files out: see output.h. */
+#define _XOPEN_SOURCE 700
+#include "output.h"
+
+#include "errors.h"
+#include "memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The temporary, for the signal handler: a name, and whether a file may have it. */
+static char temporary[PATH_MAX];
+static volatile sig_atomic_t temporary_exists;
+
+static void remove_temporary(void)
+{
+    if (temporary_exists)
+        unlink(temporary);
+    temporary_exists = 0;
+}
+
+/* SA_RESETHAND has restored the default, so the signal ends the program after all. */
+static void on_signal(int number)
+{
+    remove_temporary();
+    raise(number);
+}
+
+void output_prepare(void)
+{
+    static const int fatal[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND}, old;
+
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        /* What the caller ignores, as nohup does, stays ignored. */
+        if (sigaction(fatal[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(fatal[i], &action, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit becomes an error of write() */
+    atexit(remove_temporary);
+    /* Otherwise a file that we open could become standard output.  Opened the wrong way round, a
+     * use of the descriptor is an error. */
+    for (int descriptor = 0; descriptor <= 2; descriptor++)
+        if (fcntl(descriptor, F_GETFD) < 0 &&
+            open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) < 0)
+            exit(STATUS_DATA);
+}
+
+/* Returns false with errno set. */
+static bool write_all(int descriptor, const void *data, size_t bytes)
+{
+    const char *next = data;
+
+    while (bytes > 0) {
+        /* Some systems refuse more than INT_MAX at once. */
+        ssize_t done = write(descriptor, next, bytes < INT_MAX ? bytes : INT_MAX);
+
+        if (done < 0 && errno != EINTR)
+            return false;
+        if (done > 0) {
+            next += done;
+            bytes -= (size_t)done;
+        }
+    }
+    return true;
+}
+
+static bool is_standard(const char *path)
+{
+    return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
+}
+
+enum target_kind { TARGET_NEW, TARGET_FILE, TARGET_DEVICE };
+
+/* What stands at the path, links followed. */
+static int examine(const char *path, bool force, enum target_kind *kind, struct stat *status)
+{
+    *kind = TARGET_NEW;
+    if (path[0] == '\0')
+        return fail("''", NULL, "give a file name", "the name of the output is empty");
+    if (stat(path, status) != 0) {
+        if (errno != ENOENT)
+            return fail_errno(path, "write it");
+        if (lstat(path, status) == 0)
+            return fail(path, NULL, "remove it or write elsewhere",
+                        "it is a symbolic link to nothing");
+        if (path[strlen(path) - 1] == '/')
+            return fail(path, NULL, "give a file name", "there is no such folder");
+        return STATUS_OK;
+    }
+    if (S_ISDIR(status->st_mode))
+        return fail(path, NULL, "give a file name", "it is a folder");
+    *kind = S_ISREG(status->st_mode) || S_ISBLK(status->st_mode) ? TARGET_FILE : TARGET_DEVICE;
+    if (*kind == TARGET_FILE && !force)
+        return fail(path, NULL, "use -f to overwrite it", "the output exists");
+    if (S_ISBLK(status->st_mode))
+        *kind = TARGET_DEVICE;
+    return STATUS_OK;
+}
+
+int output_check(const char *path, bool force, bool binary)
+{
+    enum target_kind kind;
+    struct stat status;
+
+    if (!is_standard(path))
+        return examine(path, force, &kind, &status);
+    if (binary && !force && isatty(STDOUT_FILENO))
+        return fail("standard output", NULL, "name an output, or use -f",
+                    "binary data is not written to a terminal");
+    return STATUS_OK;
+}
+
+static int save_directly(const char *path, const void *data, size_t bytes)
+{
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+    bool done;
+
+    if (descriptor < 0)
+        return fail_errno(path, "open it");
+    done = write_all(descriptor, data, bytes);
+    /* Some devices tell only here; a pipe cannot be synchronised, which is no failure. */
+    if (done && fsync(descriptor) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+        done = false;
+    if (close(descriptor) != 0 || !done)
+        return fail_errno(path, "write it");
+    return STATUS_OK;
+}
+
+/* The folder of the path with its slash, "" for the working folder. */
+static int folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? (int)(slash - path) + 1 : 0;
+}
+
+/* Opens the temporary beside the target; -1 with errno set. */
+static int open_temporary(const char *target)
+{
+    int descriptor = -1;
+
+    for (unsigned i = 0; descriptor < 0 && i < 1000; i++) {
+        int length = snprintf(temporary, sizeof temporary, "%.*s.planezip-%ld-%u.tmp",
+                              folder_length(target), target, (long)getpid(), i);
+
+        if (length < 0 || (size_t)length >= sizeof temporary) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        temporary_exists = 1; /* before it does, so that no signal finds it forgotten */
+        descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor < 0) {
+            temporary_exists = 0;
+            if (errno != EEXIST)
+                return -1;
+        }
+    }
+    return descriptor;
+}
+
+/* A folder that cannot be opened or synchronised does not make the file wrong. */
+static void sync_folder(const char *target)
+{
+    int length = folder_length(target);
+    char *folder = length > 0 ? memory_text("%.*s", length, target) : memory_text(".");
+    int descriptor = open(folder, O_RDONLY | O_CLOEXEC);
+
+    if (descriptor < 0)
+        return;
+    fsync(descriptor);
+    close(descriptor);
+}
+
+/* Gives the temporary its name; false with errno set.  Without force a file that has appeared in
+ * the meantime is not overwritten. */
+static bool give_name(const char *target, bool force)
+{
+    struct stat status;
+
+    if (!force) {
+        if (link(temporary, target) == 0)
+            return true; /* the other name is removed with the temporary */
+        if (errno == EEXIST)
+            return false;
+        /* There are file systems without links. */
+        if (lstat(target, &status) == 0) {
+            errno = EEXIST;
+            return false;
+        }
+    }
+    return rename(temporary, target) == 0;
+}
+
+static int save_file(const char *path, const char *target, bool force, const struct stat *old,
+                     const void *data, size_t bytes)
+{
+    int descriptor = open_temporary(target);
+    bool done;
+    int error;
+
+    if (descriptor < 0)
+        return fail_errno(path, "create it");
+    done = write_all(descriptor, data, bytes);
+    if (done && old != NULL)
+        done = fchmod(descriptor, old->st_mode & 0777) == 0;
+    done = done && fsync(descriptor) == 0;
+    error = errno;
+    if (close(descriptor) != 0 && done) {
+        done = false;
+        error = errno;
+    }
+    if (done && !give_name(target, force)) {
+        done = false;
+        error = errno;
+    }
+    remove_temporary();
+    if (!done) {
+        errno = error;
+        return fail_errno(path, "write it");
+    }
+    sync_folder(target);
+    return STATUS_OK;
+}
+
+int output_save(const char *path, bool force, const void *data, size_t bytes)
+{
+    enum target_kind kind;
+    struct stat old;
+    char *target;
+    int status;
+
+    if (is_standard(path)) {
+        if (fflush(stdout) != 0 || !write_all(STDOUT_FILENO, data, bytes))
+            return fail_errno("standard output", "write it");
+        return STATUS_OK;
+    }
+    status = examine(path, force, &kind, &old);
+    if (status != STATUS_OK)
+        return status;
+    if (kind == TARGET_DEVICE)
+        return save_directly(path, data, bytes);
+    if (kind == TARGET_NEW)
+        return save_file(path, path, force, NULL, data, bytes);
+    target = realpath(path, NULL);
+    if (target == NULL)
+        return fail_errno(path, "write it");
+    own(target, free);
+    return save_file(path, target, force, &old, data, bytes);
+}
+
+int output_text(const char *path, bool force, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (length == 0 || text[length - 1] != '\n')
+        text = memory_text("%s\n", text);
+    return output_save(path, force, text, strlen(text));
+}
+
+int output_finish(int status)
+{
+    bool failed = ferror(stdout) != 0;
+
+    errno = 0;
+    if (fclose(stdout) != 0)
+        failed = true;
+    if (!failed)
+        return status;
+    if (errno == 0)
+        errno = EIO;
+    /* The first message stays the only one. */
+    return status == STATUS_OK ? fail_errno("standard output", "write it") : status;
+}

@@ -1,0 +1,27 @@
+/* Files out.  A file appears whole under its name or not at all: it is written to a temporary in
+ * its folder, brought to the disk, and renamed; a signal that ends the program removes the
+ * temporary.  Every function prints its own error and returns an exit status. */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* To be called first in main(): signals, and standard descriptors that are closed. */
+void output_prepare(void);
+
+/* Whether output_save() would refuse the path, to be asked before long work.  Binary data is not
+ * written to a terminal.  force allows that and existing files. */
+int output_check(const char *path, bool force, bool binary);
+
+/* "-" is standard output.  A symbolic link stays, and the file that it leads to is written; pipes
+ * and character devices are written to directly. */
+int output_save(const char *path, bool force, const void *data, size_t bytes);
+
+/* The same for a text, with a new line at its end if it lacks one. */
+int output_text(const char *path, bool force, const char *text);
+
+/* To be called last: writes out standard output.  Returns status, or STATUS_DATA on failure. */
+int output_finish(int status);
+
+#endif

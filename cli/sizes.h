@@ -1,0 +1,31 @@
+/* Coded sizes of data under every codec: what measure adds up and prints. */
+#ifndef CLI_SIZES_H
+#define CLI_SIZES_H
+
+#include "table.h"
+
+#include <planezip/planezip.h>
+
+/* planezip, zvc, bpc, bx, zbx, bdi; the last is no mode of the stream. */
+enum { SIZES_PLANEZIP = 0, SIZES_ZVC = 1, SIZES_BX = 3, SIZES_BDI = 5, SIZES_CODECS = 6 };
+extern const char *const sizes_codecs[SIZES_CODECS];
+
+typedef struct sizes {
+    uint64_t raw_bytes;
+    uint64_t coded_bytes[SIZES_CODECS];
+    uint64_t blocks[PZ_ENCODINGS]; /* of planezip */
+} sizes;
+
+/* Adds the sizes of data, coded as a stream of its own. */
+pz_status sizes_add(sizes *sum, unsigned width_bits, const void *data, size_t bytes);
+
+/* Adds what others add up to. */
+void sizes_join(sizes *sum, const sizes *other);
+
+/* Raw over coded bytes; NaN without data. */
+double sizes_ratio(const sizes *self, unsigned codec);
+
+/* float32 to bfloat16, both little-endian: to nearest, ties to even; every NaN becomes 0x7fc0. */
+void sizes_to_bf16(const unsigned char *f32, size_t elements, unsigned char *bf16);
+
+#endif

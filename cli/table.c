@@ -1,0 +1,412 @@
+/* Tables of results: see table.h. */
+#define _POSIX_C_SOURCE 200809L
+#include "table.h"
+
+#include "errors.h"
+#include "memory.h"
+#include "options.h"
+#include "units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CELL_TEXT = 64 };
+
+typedef enum cell_kind { CELL_NONE, CELL_WORD, CELL_INT, CELL_REAL, CELL_FLAG } cell_kind;
+
+typedef struct cell {
+    cell_kind kind;
+    union {
+        const char *word;
+        int64_t integer;
+        double real;
+        bool flag;
+    } as;
+} cell;
+
+struct table {
+    const column *columns;
+    size_t column_count;
+    cell *cells; /* row by row */
+    size_t used, capacity;
+};
+
+static void release_table(void *object)
+{
+    table *self = object;
+
+    free(self->cells);
+    free(self);
+}
+
+table *table_new(const column *columns, size_t count)
+{
+    table *self = memory_new(1, sizeof *self);
+
+    self->columns = columns;
+    self->column_count = count;
+    own(self, release_table);
+    return self;
+}
+
+static void add(table *self, cell value)
+{
+    if (self->used == self->capacity) {
+        self->capacity = self->capacity * 2 + self->column_count;
+        self->cells = memory_resize(self->cells, self->capacity, sizeof *self->cells);
+    }
+    self->cells[self->used++] = value;
+}
+
+void table_text(table *self, const char *text)
+{
+    add(self, (cell){CELL_WORD, {.word = memory_text("%s", text)}});
+}
+
+void table_int(table *self, int64_t value)
+{
+    add(self, (cell){CELL_INT, {.integer = value}});
+}
+
+void table_size(table *self, uint64_t value)
+{
+    table_int(self, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+}
+
+void table_real(table *self, double value)
+{
+    if (isnan(value))
+        table_none(self);
+    else
+        add(self, (cell){CELL_REAL, {.real = value}});
+}
+
+void table_flag(table *self, bool value)
+{
+    add(self, (cell){CELL_FLAG, {.flag = value}});
+}
+
+void table_none(table *self)
+{
+    add(self, (cell){CELL_NONE, {0}});
+}
+
+size_t table_rows(const table *self)
+{
+    return self->used / self->column_count;
+}
+
+/* ---- Text ---- */
+
+static bool is_shown(const column *self)
+{
+    return self->title != NULL || common.verbose;
+}
+
+static const char *title_of(const column *self)
+{
+    return self->title != NULL ? self->title : self->field;
+}
+
+static const char *unit_of(column_kind kind)
+{
+    switch (kind) {
+    case COLUMN_GB:
+        return "GB";
+    case COLUMN_NS:
+        return "ms";
+    case COLUMN_PERCENT:
+    case COLUMN_SHARE:
+        return "%";
+    case COLUMN_GBPS:
+        return "GB/s";
+    default:
+        return "";
+    }
+}
+
+static const char *real_text(column_kind kind, double value, char text[CELL_TEXT])
+{
+    switch (kind) {
+    case COLUMN_PERCENT:
+        snprintf(text, CELL_TEXT, "%.2f", value * 100);
+        break;
+    case COLUMN_SHARE:
+        snprintf(text, CELL_TEXT, "%.3g", value * 100);
+        break;
+    case COLUMN_GBPS:
+        snprintf(text, CELL_TEXT, "%.6g", value / 1e9);
+        break;
+    case COLUMN_RATIO:
+        snprintf(text, CELL_TEXT, "%.3f", value);
+        break;
+    default:
+        snprintf(text, CELL_TEXT, "%.6g", value);
+        break;
+    }
+    return text;
+}
+
+static const char *int_text(column_kind kind, int64_t value, char text[CELL_TEXT])
+{
+    switch (kind) {
+    case COLUMN_BYTES:
+        return units_bytes((uint64_t)value, text);
+    case COLUMN_GB:
+        snprintf(text, CELL_TEXT, "%.2f", (double)value / 1e9);
+        break;
+    case COLUMN_NS:
+        snprintf(text, CELL_TEXT, "%.3f", (double)value / 1e6);
+        break;
+    default:
+        snprintf(text, CELL_TEXT, "%" PRId64, value);
+        break;
+    }
+    return text;
+}
+
+static const char *cell_text(column_kind kind, const cell *value, char text[CELL_TEXT])
+{
+    switch (value->kind) {
+    case CELL_WORD:
+        return value->as.word;
+    case CELL_INT:
+        return int_text(kind, value->as.integer, text);
+    case CELL_REAL:
+        return real_text(kind, value->as.real, text);
+    case CELL_FLAG:
+        return value->as.flag ? "yes" : "no";
+    default:
+        return "-";
+    }
+}
+
+/* Columns of the terminal: bytes that do not continue a character of UTF-8. */
+static size_t shown_width(const char *text)
+{
+    size_t width = 0;
+
+    for (; *text != '\0'; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+/* Names come from files; control characters would act on the terminal. */
+static void put_clean(const char *text, FILE *stream)
+{
+    for (; *text != '\0'; text++)
+        putc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, stream);
+}
+
+static void put_padded(const char *text, size_t width, bool right, bool last)
+{
+    int blanks = (int)(width - shown_width(text));
+
+    if (right)
+        printf("%*s", blanks, "");
+    put_clean(text, stdout);
+    if (!right && !last)
+        printf("%*s", blanks, "");
+}
+
+static void header_text(const column *self, char text[CELL_TEXT])
+{
+    const char *unit = unit_of(self->kind);
+
+    snprintf(text, CELL_TEXT, unit[0] != '\0' ? "%s (%s)" : "%s", title_of(self), unit);
+}
+
+static void measure_widths(const table *self, size_t *widths)
+{
+    char text[CELL_TEXT];
+
+    for (size_t c = 0; c < self->column_count; c++) {
+        header_text(&self->columns[c], text);
+        widths[c] = shown_width(text);
+    }
+    for (size_t i = 0; i < table_rows(self) * self->column_count; i++) {
+        size_t c = i % self->column_count;
+        size_t width = shown_width(cell_text(self->columns[c].kind, &self->cells[i], text));
+
+        widths[c] = width > widths[c] ? width : widths[c];
+    }
+}
+
+static bool use_bold(void)
+{
+    const char *off = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+    return isatty(STDOUT_FILENO) && (off == NULL || off[0] == '\0') && terminal != NULL &&
+           strcmp(terminal, "dumb") != 0;
+}
+
+static void print_row(const table *self, const size_t *widths, const cell *cells)
+{
+    char text[CELL_TEXT];
+    size_t last = 0;
+
+    for (size_t c = 0; c < self->column_count; c++)
+        if (is_shown(&self->columns[c]))
+            last = c;
+    for (size_t c = 0; c <= last; c++) {
+        const char *shown = text;
+
+        if (!is_shown(&self->columns[c]))
+            continue;
+        if (cells == NULL)
+            header_text(&self->columns[c], text);
+        else
+            shown = cell_text(self->columns[c].kind, &cells[c], text);
+        put_padded(shown, widths[c], self->columns[c].kind != COLUMN_TEXT, c == last);
+        printf("%s", c == last ? "\n" : "  ");
+    }
+}
+
+void table_print(const table *self, const char *heading)
+{
+    size_t *widths = memory_keep(self->column_count, sizeof *widths);
+    bool bold = use_bold();
+
+    measure_widths(self, widths);
+    if (heading != NULL)
+        printf("%s\n", heading);
+    printf("%s", bold ? "\033[1m" : "");
+    print_row(self, widths, NULL);
+    printf("%s", bold ? "\033[0m" : "");
+    for (size_t row = 0; row < table_rows(self); row++)
+        print_row(self, widths, self->cells + row * self->column_count);
+}
+
+void table_record(const table *self, FILE *stream)
+{
+    char text[CELL_TEXT];
+    size_t width = 0;
+
+    for (size_t c = 0; c < self->column_count; c++)
+        if (is_shown(&self->columns[c]) && shown_width(title_of(&self->columns[c])) > width)
+            width = shown_width(title_of(&self->columns[c]));
+    for (size_t c = 0; c < self->column_count; c++) {
+        const column *entry = &self->columns[c];
+
+        if (!is_shown(entry))
+            continue;
+        fprintf(stream, "%-*s  ", (int)width, title_of(entry));
+        put_clean(cell_text(entry->kind, &self->cells[c], text), stream);
+        if (self->cells[c].kind != CELL_NONE && unit_of(entry->kind)[0] != '\0')
+            fprintf(stream, " %s", unit_of(entry->kind));
+        putc('\n', stream);
+    }
+}
+
+/* ---- CSV ---- */
+
+static void csv_word(const char *word)
+{
+    if (strpbrk(word, ",\"\r\n") == NULL) {
+        printf("%s", word);
+        return;
+    }
+    putchar('"');
+    for (; *word != '\0'; word++) {
+        if (*word == '"')
+            putchar('"');
+        putchar(*word);
+    }
+    putchar('"');
+}
+
+static void csv_cell(const cell *value)
+{
+    switch (value->kind) {
+    case CELL_WORD:
+        csv_word(value->as.word);
+        break;
+    case CELL_INT:
+        printf("%" PRId64, value->as.integer);
+        break;
+    case CELL_REAL:
+        printf("%.12g", value->as.real);
+        break;
+    case CELL_FLAG:
+        printf("%s", value->as.flag ? "true" : "false");
+        break;
+    default:
+        break;
+    }
+}
+
+void table_csv(const table *self)
+{
+    for (size_t c = 0; c < self->column_count; c++)
+        printf("%s%s", c > 0 ? "," : "", self->columns[c].field);
+    putchar('\n');
+    for (size_t i = 0; i < table_rows(self) * self->column_count; i++) {
+        csv_cell(&self->cells[i]);
+        putchar((i + 1) % self->column_count == 0 ? '\n' : ',');
+    }
+}
+
+/* ---- JSON ---- */
+
+static json_t *word_json(const char *word)
+{
+    json_t *value = json_string(word);
+    char *clean;
+
+    if (value != NULL)
+        return value;
+    /* Not UTF-8, as names of files may be. */
+    clean = memory_text("%s", word);
+    for (char *c = clean; *c != '\0'; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    return json_string(clean);
+}
+
+static json_t *cell_json(const cell *value)
+{
+    switch (value->kind) {
+    case CELL_WORD:
+        return word_json(value->as.word);
+    case CELL_INT:
+        return json_integer(value->as.integer);
+    case CELL_REAL:
+        return isfinite(value->as.real) ? json_real(value->as.real) : json_null();
+    case CELL_FLAG:
+        return json_boolean(value->as.flag);
+    default:
+        return json_null();
+    }
+}
+
+json_t *table_row_json(const table *self, size_t row)
+{
+    json_t *object = json_object();
+
+    for (size_t c = 0; c < self->column_count; c++)
+        if (json_object_set_new(object, self->columns[c].field,
+                                cell_json(&self->cells[row * self->column_count + c])) != 0)
+            exit(fail(NULL, NULL, NULL, "out of memory"));
+    return object;
+}
+
+json_t *table_json(const table *self)
+{
+    json_t *array = json_array();
+
+    for (size_t row = 0; row < table_rows(self); row++)
+        if (json_array_append_new(array, table_row_json(self, row)) != 0)
+            exit(fail(NULL, NULL, NULL, "out of memory"));
+    return array;
+}
+
+void json_show(json_t *value, FILE *stream)
+{
+    /* A failed write is seen when the stream is closed. */
+    json_dumpf(value, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    putc('\n', stream);
+    json_decref(value);
+}

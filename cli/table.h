@@ -1,0 +1,61 @@
+/* Tables of results: filled once, printed as text for people, as CSV or as JSON.  Tables live
+ * until the program ends. */
+#ifndef CLI_TABLE_H
+#define CLI_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+typedef enum column_kind {
+    COLUMN_TEXT,
+    COLUMN_COUNT,   /* integer */
+    COLUMN_BYTES,   /* integer; as text with an IEC unit */
+    COLUMN_GB,      /* integer bytes; as text in 10^9 bytes */
+    COLUMN_NS,      /* integer nanoseconds; as text in ms */
+    COLUMN_RATIO,   /* real */
+    COLUMN_PERCENT, /* real share; as text in per cent */
+    COLUMN_SHARE,   /* the same for shares far below 1 % */
+    COLUMN_GBPS,    /* real bytes per second; as text in 10^9 bytes per second */
+    COLUMN_NUMBER,  /* real of any size */
+    COLUMN_FLAG
+} column_kind;
+
+typedef struct column {
+    const char *field; /* name in JSON and CSV, with the unit of the stored value */
+    const char *title; /* in text, without the unit; NULL: text shows it with -v only, as field */
+    column_kind kind;
+} column;
+
+typedef struct table table;
+
+table *table_new(const column *columns, size_t count);
+
+/* The cells of a row, in order of the columns; after the last cell the next row begins.  A cell
+ * of integer or real kind takes table_int() or table_real(), a flag table_flag(). */
+void table_text(table *self, const char *text);
+void table_int(table *self, int64_t value);
+void table_size(table *self, uint64_t value);
+void table_real(table *self, double value); /* NaN: none */
+void table_flag(table *self, bool value);
+void table_none(table *self);
+
+size_t table_rows(const table *self);
+
+/* Rows under a heading; heading may be NULL. */
+void table_print(const table *self, const char *heading);
+void table_csv(const table *self);
+
+/* One line per column of the first row. */
+void table_record(const table *self, FILE *stream);
+
+/* An array of objects, or the object of one row; the caller owns it. */
+json_t *table_json(const table *self);
+json_t *table_row_json(const table *self, size_t row);
+
+/* Prints and releases value. */
+void json_show(json_t *value, FILE *stream);
+
+#endif
