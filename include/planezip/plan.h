@@ -133,7 +133,7 @@ PZ_API pz_status pz_trace_times(const pz_trace *trace, const pz_platform *platfo
                                 pz_times *times);
 
 /* Figure 1a: for every saved tensor the time of its uncompressed transfer and of its recomputation
- * with every other saved tensor resident.  Arrays of info.saved entries. */
+ * with every other saved tensor resident (INT64_MAX for an input).  Arrays of info.saved entries. */
 PZ_API pz_status pz_trace_costs(const pz_trace *trace, const pz_platform *platform,
                                 int64_t *swap_ns, int64_t *recompute_ns);
 

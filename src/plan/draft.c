@@ -1,0 +1,457 @@
+/* A plan in the making: every change updates the memory profile and the replays that it touches, so
+ * that the profile is always the one that the schedule of the plan would have. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/planner.h"
+
+/* Lists -----------------------------------------------------------------------------------------
+ */
+
+static void push(pzi_planner *p, pzi_list *list, int32_t item)
+{
+    if (list->n == list->room) {
+        const size_t room = 2 * list->room + 4;
+        int32_t *grown = realloc(list->items, room * sizeof *grown);
+        if (!grown) {
+            p->no_memory = true;
+            return;
+        }
+        list->items = grown;
+        list->room = room;
+    }
+    list->items[list->n++] = item;
+}
+
+static void copy_list(pzi_planner *p, pzi_list *to, const int32_t *items, size_t n)
+{
+    to->n = 0;
+    for (size_t i = 0; i < n; i++)
+        push(p, to, items[i]);
+}
+
+/* Changes that can be taken back -----------------------------------------------------------------
+ */
+
+static pzi_change *new_change(pzi_planner *p)
+{
+    if (p->n_journal == p->room_journal) {
+        const size_t room = 2 * p->room_journal + 64;
+        pzi_change *grown = realloc(p->journal, room * sizeof *grown);
+        if (!grown) {
+            p->no_memory = true;
+            return NULL;
+        }
+        p->journal = grown;
+        p->room_journal = room;
+    }
+    return &p->journal[p->n_journal++];
+}
+
+static void change_profile(pzi_planner *p, size_t first, size_t last, int64_t delta)
+{
+    pzi_change *c = last < first || delta == 0 ? NULL : new_change(p);
+    if (!c)
+        return;
+    *c = (pzi_change){.first = first, .last = last, .delta = delta};
+    pzi_range_max_add(&p->profile, first, last, delta);
+}
+
+static void set_cell(pzi_planner *p, int32_t *cell, int32_t value)
+{
+    pzi_change *c = new_change(p);
+    if (!c)
+        return;
+    *c = (pzi_change){.cell = cell, .old = *cell};
+    *cell = value;
+}
+
+static void take_back_changes(pzi_planner *p)
+{
+    while (p->n_journal > 0) {
+        const pzi_change *c = &p->journal[--p->n_journal];
+        if (c->cell)
+            *c->cell = c->old;
+        else
+            pzi_range_max_add(&p->profile, c->first, c->last, -c->delta);
+    }
+}
+
+static bool above_limit(const pzi_planner *p, const pzi_change *c)
+{
+    return c->delta > 0 &&
+           pzi_range_max_get(&p->profile, c->first, c->last) > (int64_t)p->limit_bytes;
+}
+
+static void add_all(pzi_planner *p, int sign)
+{
+    for (size_t i = 0; i < p->n_journal; i++) {
+        const pzi_change *c = &p->journal[i];
+        if (!c->cell)
+            pzi_range_max_add(&p->profile, c->first, c->last, sign * c->delta);
+    }
+}
+
+/* True if the changes lift a range above the limit that was not above it before them. */
+static bool lifts_above(pzi_planner *p)
+{
+    bool any = false;
+    for (size_t i = 0; i < p->n_journal; i++) {
+        p->journal[i].above = above_limit(p, &p->journal[i]);
+        any = any || p->journal[i].above;
+    }
+    if (!any)
+        return false;
+    bool lifted = false;
+    add_all(p, -1);
+    for (size_t i = 0; i < p->n_journal; i++)
+        lifted = lifted || (p->journal[i].above && !above_limit(p, &p->journal[i]));
+    add_all(p, 1);
+    return lifted;
+}
+
+/* Chains ----------------------------------------------------------------------------------------
+ */
+
+static const pzi_replay *build(pzi_planner *p, int32_t saved)
+{
+    const pzi_residency residency = {p->dropped, p->back, false};
+    const int32_t op = p->work->trace->saved[saved].first_backward_use;
+    return pzi_replay_build(&p->replayer, &residency, (size_t)saved, op);
+}
+
+static void store_chain(pzi_planner *p, pzi_chain *chain, const pzi_replay *replay)
+{
+    chain->possible = replay != NULL;
+    chain->stale = false;
+    chain->sources.n = 0;
+    if (!replay)
+        return;
+    chain->ns = replay->ns;
+    chain->peak_bytes = replay->peak_bytes;
+    copy_list(p, &chain->sources, replay->sources, replay->n_sources);
+}
+
+static int32_t saved_of(const pzi_planner *p, int32_t storage)
+{
+    return p->work->trace->storages[storage].saved;
+}
+
+/* Enters saved among the users of its chain's sources. */
+static void enter_users(pzi_planner *p, int32_t saved)
+{
+    const pzi_list *sources = &p->chains[saved].sources;
+    for (size_t i = 0; i < sources->n; i++) {
+        const int32_t source = saved_of(p, sources->items[i]);
+        if (source != PZI_NONE)
+            push(p, &p->users[source], saved);
+    }
+}
+
+const pzi_chain *pzi_draft_chain(pzi_planner *p, int32_t saved)
+{
+    pzi_chain *chain = &p->chains[saved];
+    if (chain->stale) {
+        store_chain(p, chain, build(p, saved));
+        enter_users(p, saved);
+    }
+    return chain;
+}
+
+static bool reads(const pzi_chain *chain, int32_t storage)
+{
+    for (size_t i = 0; i < chain->sources.n; i++)
+        if (chain->sources.items[i] == storage)
+            return true;
+    return false;
+}
+
+/* Drafts ----------------------------------------------------------------------------------------
+ */
+
+static void start_saved(pzi_planner *p, size_t i)
+{
+    p->action[i] = PZ_KEEP;
+    p->dropped[i] = 0;
+    p->readers[i] = 0;
+    p->need[i] = p->back[i] = p->work->trace->saved[i].first_backward_use;
+    p->users[i].n = 0;
+    const pzi_chain *empty = &p->empty_chains[i];
+    pzi_chain *chain = &p->chains[i];
+    chain->ns = empty->ns;
+    chain->peak_bytes = empty->peak_bytes;
+    chain->possible = empty->possible;
+    chain->stale = false;
+    copy_list(p, &chain->sources, empty->sources.items, empty->sources.n);
+}
+
+void pzi_draft_start(pzi_planner *p, uint64_t limit_bytes)
+{
+    const pz_trace *trace = p->work->trace;
+    p->limit_bytes = limit_bytes;
+    p->n_journal = p->n_affected = 0;
+    for (size_t i = 0; i < trace->n_saved; i++)
+        start_saved(p, i);
+    for (size_t i = 0; i < trace->n_saved; i++)
+        enter_users(p, (int32_t)i);
+    for (size_t s = 0; s < trace->n_storages; s++)
+        p->end[s] = trace->storages[s].last_use;
+    memset(p->replay_bytes, 0, trace->n_ops * sizeof *p->replay_bytes);
+    pzi_range_max_copy(&p->profile, &p->empty_profile);
+}
+
+bool pzi_draft_idle_at(const pzi_planner *p, int32_t saved, size_t slot)
+{
+    const int32_t last = p->work->trace->saved[saved].last_forward_use;
+    return p->action[saved] == PZ_KEEP && pzi_slot_of(last) < slot &&
+           slot < pzi_slot_before(p->need[saved]);
+}
+
+void pzi_draft_swap(pzi_planner *p, int32_t saved)
+{
+    const int32_t last = p->work->trace->saved[saved].last_forward_use;
+    p->action[saved] = PZ_SWAP;
+    pzi_range_max_add(&p->profile, pzi_slot_of(last) + 1, pzi_slot_before(p->need[saved]) - 1,
+                      -(int64_t)pzi_saved_bytes(p->work, (size_t)saved));
+}
+
+/* A replay before op reads the storage: it must be back by then and stay until then. */
+static void need_source(pzi_planner *p, int32_t storage, int32_t op)
+{
+    const int64_t bytes = (int64_t)p->work->bytes[storage];
+    const int32_t saved = saved_of(p, storage);
+    if (saved != PZI_NONE && p->need[saved] > op) {
+        if (p->action[saved] == PZ_SWAP)
+            change_profile(p, pzi_slot_before(op), pzi_slot_before(p->need[saved]) - 1, bytes);
+        set_cell(p, &p->need[saved], op);
+    }
+    if (p->end[storage] < op) {
+        change_profile(p, pzi_slot_of(p->end[storage]) + 1, pzi_slot_of(op), bytes);
+        set_cell(p, &p->end[storage], op);
+    }
+}
+
+/* The chain that a dropped tensor has in the trial: its new one if the drop affects it. */
+static const pzi_chain *trial_chain(const pzi_planner *p, int32_t saved)
+{
+    for (size_t i = 0; i < p->n_affected; i++)
+        if (p->affected[i] == saved)
+            return &p->trials[i];
+    return &p->chains[saved];
+}
+
+/* Peak of the replays before operator op, one after the other: each target stays. */
+static int64_t replay_peak(const pzi_planner *p, int32_t op, int32_t any)
+{
+    const pzi_work *work = p->work;
+    size_t k = (size_t)p->use_position[any];
+    while (k > 0 && work->trace->saved[work->by_use[k - 1]].first_backward_use == op)
+        k--;
+    int64_t rebuilt = 0, peak = 0;
+    for (; k < work->trace->n_saved; k++) {
+        const int32_t saved = work->by_use[k];
+        if (work->trace->saved[saved].first_backward_use != op)
+            break;
+        if (!p->dropped[saved])
+            continue;
+        const int64_t needed = rebuilt + (int64_t)trial_chain(p, saved)->peak_bytes;
+        peak = needed > peak ? needed : peak;
+        rebuilt += (int64_t)pzi_saved_bytes(work, (size_t)saved);
+    }
+    return peak;
+}
+
+static void refresh_replays(pzi_planner *p, int32_t saved)
+{
+    const int32_t op = p->work->trace->saved[saved].first_backward_use;
+    const int64_t peak = replay_peak(p, op, saved);
+    change_profile(p, pzi_slot_before(op), pzi_slot_before(op), peak - p->replay_bytes[op]);
+    p->replay_bytes[op] = peak;
+}
+
+static bool add_trial(pzi_planner *p, int32_t saved)
+{
+    if (p->n_affected == p->room_affected) {
+        const size_t room = 2 * p->room_affected + 16;
+        int32_t *affected = realloc(p->affected, room * sizeof *affected);
+        p->affected = affected ? affected : p->affected;
+        pzi_chain *trials = realloc(p->trials, room * sizeof *trials);
+        p->trials = trials ? trials : p->trials;
+        if (!affected || !trials) {
+            p->no_memory = true;
+            return false;
+        }
+        memset(trials + p->room_affected, 0, (room - p->room_affected) * sizeof *trials);
+        p->room_affected = room;
+    }
+    store_chain(p, &p->trials[p->n_affected], build(p, saved));
+    p->affected[p->n_affected++] = saved;
+    return p->trials[p->n_affected - 1].possible;
+}
+
+static bool is_affected(const pzi_planner *p, int32_t saved)
+{
+    for (size_t i = 0; i < p->n_affected; i++)
+        if (p->affected[i] == saved)
+            return true;
+    return false;
+}
+
+/* New chains for the dropped tensors that read what is being dropped. */
+static bool try_chains(pzi_planner *p, int32_t saved)
+{
+    const int32_t storage = p->work->trace->saved[saved].storage;
+    p->n_affected = 0;
+    if (!add_trial(p, saved))
+        return false;
+    for (size_t i = 0; i < p->users[saved].n; i++) {
+        const int32_t user = p->users[saved].items[i];
+        if (p->dropped[user] && !is_affected(p, user) && reads(&p->chains[user], storage) &&
+            !add_trial(p, user))
+            return false;
+    }
+    return true;
+}
+
+static void apply_trial(pzi_planner *p, int32_t saved)
+{
+    const pz_trace *trace = p->work->trace;
+    const pzi_saved *tensor = &trace->saved[saved];
+    const int64_t bytes = (int64_t)pzi_saved_bytes(p->work, (size_t)saved);
+    const size_t before_use = pzi_slot_before(tensor->first_backward_use);
+    set_cell(p, &p->need[saved], tensor->first_backward_use);
+    /* In the slot of its replay it is among the bytes of the replay. */
+    change_profile(p, pzi_slot_of(tensor->last_forward_use) + 1, before_use, -bytes);
+    if (p->end[tensor->storage] > tensor->last_use) {
+        change_profile(p, pzi_slot_of(tensor->last_use) + 1, pzi_slot_of(p->end[tensor->storage]),
+                       -bytes);
+        set_cell(p, &p->end[tensor->storage], tensor->last_use);
+    }
+    for (size_t i = 0; i < p->n_affected; i++)
+        refresh_replays(p, p->affected[i]);
+    for (size_t i = 0; i < p->n_affected; i++) {
+        const int32_t op = trace->saved[p->affected[i]].first_backward_use;
+        const pzi_list *sources = &p->trials[i].sources;
+        for (size_t k = 0; k < sources->n; k++)
+            need_source(p, sources->items[k], op);
+    }
+}
+
+static void count_readers(pzi_planner *p, const pzi_chain *chain, int32_t step)
+{
+    for (size_t i = 0; i < chain->sources.n; i++) {
+        const int32_t source = saved_of(p, chain->sources.items[i]);
+        if (source != PZI_NONE)
+            p->readers[source] += step;
+    }
+}
+
+static void swap_chains(pzi_chain *a, pzi_chain *b)
+{
+    const pzi_chain t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* Makes the trial the draft. */
+static void commit(pzi_planner *p, int32_t saved)
+{
+    p->action[saved] = PZ_DROP;
+    for (size_t i = 0; i < p->n_affected; i++) {
+        const int32_t user = p->affected[i];
+        if (user != saved)
+            count_readers(p, &p->chains[user], -1);
+        swap_chains(&p->chains[user], &p->trials[i]);
+        count_readers(p, &p->chains[user], 1);
+        enter_users(p, user);
+    }
+    const int32_t storage = p->work->trace->saved[saved].storage;
+    for (size_t i = 0; i < p->users[saved].n; i++) {
+        const int32_t user = p->users[saved].items[i];
+        if (!p->dropped[user] && reads(&p->chains[user], storage))
+            p->chains[user].stale = true;
+    }
+    p->n_journal = 0;
+}
+
+/* Takes the trial back; the replay peaks are those of the old chains again. */
+static void reject(pzi_planner *p, int32_t saved)
+{
+    const size_t n = p->n_affected;
+    take_back_changes(p);
+    p->dropped[saved] = 0;
+    p->n_affected = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t op = p->work->trace->saved[p->affected[i]].first_backward_use;
+        p->replay_bytes[op] = replay_peak(p, op, p->affected[i]);
+    }
+}
+
+bool pzi_draft_drop(pzi_planner *p, int32_t saved)
+{
+    p->n_journal = 0;
+    p->dropped[saved] = 1;
+    if (try_chains(p, saved)) {
+        apply_trial(p, saved);
+        if (!lifts_above(p)) {
+            commit(p, saved);
+            return true;
+        }
+    }
+    reject(p, saved);
+    return false;
+}
+
+/* Prefetch points -------------------------------------------------------------------------------
+ */
+
+struct fetch {
+    int32_t need, saved;
+};
+
+static int compare_fetches(const void *a, const void *b)
+{
+    const struct fetch *x = a, *y = b;
+    if (x->need != y->need)
+        return x->need < y->need ? -1 : 1;
+    return (x->saved > y->saved) - (x->saved < y->saved);
+}
+
+/* The earliest operator from which the tensor fits until it is needed. */
+static int32_t prefetch_point(const pzi_planner *p, int32_t saved)
+{
+    const int64_t bytes = (int64_t)pzi_saved_bytes(p->work, (size_t)saved);
+    const size_t need_slot = pzi_slot_before(p->need[saved]);
+    const size_t full =
+        pzi_range_max_last_above(&p->profile, need_slot, (int64_t)p->limit_bytes - bytes);
+    int32_t point = full == SIZE_MAX ? 0 : (int32_t)((full + 2) / 2);
+    const int32_t last = p->work->trace->saved[saved].last_forward_use;
+    if (point <= last)
+        point = last + 1;
+    return point < p->need[saved] ? point : p->need[saved];
+}
+
+void pzi_draft_finish(pzi_planner *p, pz_plan *plan)
+{
+    const size_t n = p->work->trace->n_saved;
+    struct fetch *fetches = calloc(n + 1, sizeof *fetches);
+    if (!fetches) {
+        p->no_memory = true;
+        return;
+    }
+    size_t n_fetches = 0;
+    for (size_t i = 0; i < n; i++) {
+        plan->steps[i] = (pzi_step){p->action[i], PZI_NONE};
+        if (p->action[i] == PZ_SWAP)
+            fetches[n_fetches++] = (struct fetch){p->need[i], (int32_t)i};
+    }
+    qsort(fetches, n_fetches, sizeof *fetches, compare_fetches);
+    for (size_t k = 0; k < n_fetches; k++) {
+        const int32_t saved = fetches[k].saved;
+        const int32_t point = prefetch_point(p, saved);
+        pzi_range_max_add(&p->profile, pzi_slot_before(point), pzi_slot_before(p->need[saved]) - 1,
+                          (int64_t)pzi_saved_bytes(p->work, (size_t)saved));
+        plan->steps[saved].prefetch_op = point;
+    }
+    free(fetches);
+}

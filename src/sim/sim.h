@@ -1,0 +1,16 @@
+/* Running a plan on a prepared trace: what the planner calls for every candidate. */
+#ifndef PZI_SIM_SIM_H
+#define PZI_SIM_SIM_H
+
+#include "sim/replay.h"
+#include "sim/timeline.h"
+
+/* pz_simulate() with work and replayer already there; setup gives budget and ratios. */
+pz_status pzi_simulate(const pzi_work *work, pzi_replayer *replayer, const pz_setup *setup,
+                       const pz_plan *plan, pz_report *report, pz_timeline *timeline,
+                       pz_diag *diag);
+
+/* The checks that every entry point makes of a setup. */
+pz_status pzi_check_setup(const pz_setup *setup, pz_diag *diag);
+
+#endif

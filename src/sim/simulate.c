@@ -1,0 +1,99 @@
+/* The public face of the simulator: checks the setup, prepares the trace, runs the plan. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/sim.h"
+#include "trace/diag.h"
+#include "trace/plan.h"
+
+static pz_status check_ratios(const double *ratios, size_t n, pz_diag *diag)
+{
+    for (size_t i = 0; ratios && i < n; i++)
+        if (!(isfinite(ratios[i]) && ratios[i] > 0))
+            return pzi_fail(diag, PZ_ERR_ARGUMENT, "the ratio of saved tensor %zu is %g", i,
+                            ratios[i]);
+    return PZ_OK;
+}
+
+pz_status pzi_check_setup(const pz_setup *setup, pz_diag *diag)
+{
+    if (setup->size != sizeof *setup || !setup->trace || !setup->platform)
+        return pzi_fail(diag, PZ_ERR_ARGUMENT, "the setup is not initialised");
+    if (setup->budget_bytes > INT64_MAX)
+        return pzi_fail(diag, PZ_ERR_ARGUMENT, "the budget is above 2^63 bytes");
+    const pz_status status = check_ratios(setup->predicted, setup->trace->n_saved, diag);
+    return status == PZ_OK ? check_ratios(setup->actual, setup->trace->n_saved, diag) : status;
+}
+
+static pz_status simulate(const pz_setup *setup, const pz_plan *plan, pz_report *report,
+                          pz_timeline *timeline, pz_diag *diag)
+{
+    pzi_work work;
+    pz_status status = pzi_work_new(setup->trace, setup->platform, &work, diag);
+    if (status != PZ_OK)
+        return status;
+    pzi_replayer replayer;
+    status = pzi_replayer_new(&work, &replayer);
+    if (status == PZ_OK) {
+        status = pzi_simulate(&work, &replayer, setup, plan, report, timeline, diag);
+        pzi_replayer_free(&replayer);
+    } else {
+        pzi_no_memory(diag);
+    }
+    pzi_work_free(&work);
+    return status;
+}
+
+pz_status pz_simulate(const pz_setup *setup, const pz_plan *plan, pz_report *report,
+                      pz_timeline **timeline, pz_diag *diag)
+{
+    pz_status status = pzi_check_setup(setup, diag);
+    if (status != PZ_OK)
+        return status;
+    pz_timeline *recorded = NULL;
+    if (timeline && pzi_timeline_new(setup->trace, setup->budget_bytes, &recorded) != PZ_OK)
+        return pzi_no_memory(diag);
+    status = simulate(setup, plan, report, recorded, diag);
+    if (status == PZ_OK && recorded && pzi_timeline_finish(recorded) != PZ_OK)
+        status = pzi_no_memory(diag);
+    if (status == PZ_OK && timeline)
+        *timeline = recorded;
+    else
+        pz_timeline_free(recorded);
+    return status;
+}
+
+static void fill_costs(const pzi_work *work, pzi_replayer *replayer, const pzi_residency *residency,
+                       int64_t *swap_ns, int64_t *recompute_ns)
+{
+    const pz_trace *trace = work->trace;
+    for (size_t i = 0; i < trace->n_saved; i++) {
+        swap_ns[i] = pz_platform_transfer_ns(work->platform, pzi_saved_bytes(work, i), 1.0, 1);
+        const pzi_replay *replay =
+            pzi_replay_build(replayer, residency, i, trace->saved[i].first_backward_use);
+        recompute_ns[i] = replay ? replay->ns : INT64_MAX;
+    }
+}
+
+pz_status pz_trace_costs(const pz_trace *trace, const pz_platform *platform, int64_t *swap_ns,
+                         int64_t *recompute_ns)
+{
+    pzi_work work;
+    pz_status status = pzi_work_new(trace, platform, &work, NULL);
+    if (status != PZ_OK)
+        return status;
+    pzi_replayer replayer;
+    status = pzi_replayer_new(&work, &replayer);
+    uint8_t *dropped = calloc(trace->n_saved + 1, sizeof *dropped);
+    int32_t *back = calloc(trace->n_saved + 1, sizeof *back);
+    if (status == PZ_OK && dropped && back)
+        fill_costs(&work, &replayer, &(pzi_residency){dropped, back, false}, swap_ns, recompute_ns);
+    else
+        status = PZ_ERR_MEMORY;
+    free(dropped);
+    free(back);
+    if (replayer.work)
+        pzi_replayer_free(&replayer);
+    pzi_work_free(&work);
+    return status;
+}

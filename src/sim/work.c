@@ -1,0 +1,130 @@
+/* A trace on a platform (paper, section IV, "Simulator"): an operator takes the launch overhead
+ * plus the larger of its math and its memory time. */
+#include "sim/work.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "trace/diag.h"
+
+/* Bytes that the optimizer step moves per parameter, all in FP32: weight and gradient read, weight
+ * written, and momentum (SGD) or both moments (AdamW) read and written. */
+static double optimizer_bytes(const pz_trace *trace)
+{
+    return 4.0 * (double)trace->parameters * (trace->adamw ? 7 : 5);
+}
+
+static int64_t duration_ns(const pzi_op *op, const pz_platform *platform)
+{
+    if (op->free_of_cost)
+        return 0;
+    double bytes = (double)op->bytes;
+    if (platform->precision == PZ_BF16)
+        bytes -= (double)op->float_bytes / 2;
+    const double math = (double)op->flops / (platform->math_flops * platform->math_fraction);
+    const double memory = bytes / (platform->memory_bps * platform->memory_fraction);
+    return platform->launch_ns + (int64_t)llround(fmax(math, memory) * 1e9);
+}
+
+struct key {
+    int32_t first, second, saved;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct key *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    if (x->second != y->second)
+        return x->second < y->second ? -1 : 1;
+    return (x->saved > y->saved) - (x->saved < y->saved);
+}
+
+/* Sorts the saved tensors by ready_op (by_use: by first backward use, then ready_op). */
+static pz_status sort_saved(const pz_trace *trace, bool by_use, int32_t *order)
+{
+    struct key *keys = calloc(trace->n_saved + 1, sizeof *keys);
+    if (!keys)
+        return PZ_ERR_MEMORY;
+    for (size_t i = 0; i < trace->n_saved; i++) {
+        const pzi_saved *s = &trace->saved[i];
+        keys[i] =
+            (struct key){by_use ? s->first_backward_use : s->ready_op, s->ready_op, (int32_t)i};
+    }
+    qsort(keys, trace->n_saved, sizeof *keys, compare_keys);
+    for (size_t i = 0; i < trace->n_saved; i++)
+        order[i] = keys[i].saved;
+    free(keys);
+    return PZ_OK;
+}
+
+static void fill(pzi_work *work)
+{
+    const pz_trace *trace = work->trace;
+    const pz_platform *platform = work->platform;
+    for (size_t i = 0; i < trace->n_ops; i++) {
+        work->op_ns[i] = duration_ns(&trace->ops[i], platform);
+        work->start_ns[i + 1] = work->start_ns[i] + work->op_ns[i];
+    }
+    for (size_t s = 0; s < trace->n_storages; s++) {
+        const pzi_storage *storage = &trace->storages[s];
+        if (!pzi_persistent(storage->kind) && storage->last_use != PZI_NONE)
+            work->bytes[s] = pzi_storage_bytes(storage, platform->precision);
+    }
+    work->forward_ns = work->start_ns[trace->n_forward];
+    work->backward_ns = work->start_ns[trace->n_ops] - work->forward_ns;
+    work->optimizer_ns = (int64_t)llround(optimizer_bytes(trace) /
+                                          (platform->memory_bps * platform->memory_fraction) * 1e9);
+}
+
+pz_status pzi_work_new(const pz_trace *trace, const pz_platform *platform, pzi_work *work,
+                       pz_diag *diag)
+{
+    const pz_status status = pz_platform_check(platform, diag);
+    if (status != PZ_OK)
+        return status;
+    *work = (pzi_work){
+        .trace = trace,
+        .platform = platform,
+        .op_ns = calloc(trace->n_ops, sizeof *work->op_ns),
+        .start_ns = calloc(trace->n_ops + 1, sizeof *work->start_ns),
+        .bytes = calloc(trace->n_storages + 1, sizeof *work->bytes),
+        .by_ready = calloc(trace->n_saved + 1, sizeof *work->by_ready),
+        .by_use = calloc(trace->n_saved + 1, sizeof *work->by_use),
+    };
+    if (!work->op_ns || !work->start_ns || !work->bytes || !work->by_ready || !work->by_use ||
+        sort_saved(trace, false, work->by_ready) != PZ_OK ||
+        sort_saved(trace, true, work->by_use) != PZ_OK) {
+        pzi_work_free(work);
+        return pzi_no_memory(diag);
+    }
+    fill(work);
+    return PZ_OK;
+}
+
+void pzi_work_free(pzi_work *work)
+{
+    free(work->op_ns);
+    free(work->start_ns);
+    free(work->bytes);
+    free(work->by_ready);
+    free(work->by_use);
+    *work = (pzi_work){0};
+}
+
+pz_status pz_trace_times(const pz_trace *trace, const pz_platform *platform, pz_times *times)
+{
+    pzi_work work;
+    const pz_status status = pzi_work_new(trace, platform, &work, NULL);
+    if (status != PZ_OK)
+        return status;
+    double saved = 0;
+    for (size_t i = 0; i < trace->n_saved; i++)
+        saved += (double)pzi_saved_bytes(&work, i);
+    const double window = fmin((double)work.forward_ns, (double)work.backward_ns) / 1e9;
+    const double link = fmin(platform->d2h_bps, platform->h2d_bps) / platform->gpus_per_link;
+    *times = (pz_times){work.forward_ns, work.backward_ns, work.optimizer_ns,
+                        saved > 0 ? window * link / saved : 0};
+    pzi_work_free(&work);
+    return PZ_OK;
+}

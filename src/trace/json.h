@@ -1,0 +1,52 @@
+/* JSON in and out on top of jansson: typed fields with the path of the field in every message.
+ * Knows no format; the readers of traces, ratio tables, platforms and plans use it. */
+#ifndef PZI_TRACE_JSON_H
+#define PZI_TRACE_JSON_H
+
+#include <jansson.h>
+#include <planezip/plan.h>
+#include <stdbool.h>
+
+/* Parses a text or a whole file.  Syntax errors carry line and column. */
+pz_status pzi_json_parse(const char *text, size_t bytes, json_t **root, pz_diag *diag);
+pz_status pzi_json_load(const char *file, json_t **root, pz_diag *diag);
+
+/* Checks "format" and "version" (major 1) of a PlaneZip file. */
+pz_status pzi_json_check_format(const json_t *root, const char *format, pz_diag *diag);
+
+/* An object and its path ("ops[512]"; "" for the root): what a field is read from.  The first
+ * failure is kept in status and diag; later reads do nothing and give zero, so that a reader looks
+ * at status once. */
+typedef struct pzi_fields {
+    const json_t *object;
+    pz_diag *diag;
+    const char *list; /* name of the array that the object is in, NULL for the root */
+    size_t index;
+    pz_status status;
+} pzi_fields;
+
+pzi_fields pzi_fields_root(const json_t *root, pz_diag *diag);
+/* Element index of list; fails if it is not an object. */
+pzi_fields pzi_fields_element(const json_t *list_value, const char *list, size_t index,
+                              pz_diag *diag);
+
+bool pzi_has(const pzi_fields *fields, const char *name);
+int64_t pzi_get_int(pzi_fields *fields, const char *name, int64_t low, int64_t high);
+double pzi_get_number(pzi_fields *fields, const char *name, double low, double high);
+bool pzi_get_bool(pzi_fields *fields, const char *name);
+const char *pzi_get_string(pzi_fields *fields, const char *name);
+const json_t *pzi_get_array(pzi_fields *fields, const char *name);
+/* Index of the field's string in names, a NULL-terminated list; fails if it is none of them. */
+int pzi_get_choice(pzi_fields *fields, const char *name, const char *const *names);
+/* Element k of an array field, an integer in low..high. */
+int64_t pzi_array_int(pzi_fields *fields, const char *name, const json_t *array, size_t k,
+                      int64_t low, int64_t high);
+/* Records an error of meaning at field name (NULL: at the object itself). */
+void pzi_bad_field(pzi_fields *fields, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Takes ownership of root; one line per element of the top-level arrays, so that files diff well.
+ */
+pz_status pzi_json_text(json_t *root, char **text);
+
+#endif

@@ -1,0 +1,248 @@
+/* Plans: making, changing, reading and writing them.  Decides nothing. */
+#include "trace/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/diag.h"
+#include "trace/json.h"
+#include "trace/trace.h"
+
+static const char *const actions[] = {"keep", "swap", "drop", NULL};
+static const char *const replays[] = {"free", "keep", NULL};
+
+pz_status pz_plan_new(const pz_trace *trace, pz_plan **plan)
+{
+    pz_plan *p = calloc(1, sizeof *p);
+    pzi_step *steps = calloc(trace->n_saved + 1, sizeof *steps);
+    if (!p || !steps) {
+        free(p);
+        free(steps);
+        return PZ_ERR_MEMORY;
+    }
+    p->n = trace->n_saved;
+    p->n_ops = trace->n_ops;
+    p->steps = steps;
+    p->info.digest = trace->digest;
+    for (size_t i = 0; i < p->n; i++)
+        steps[i].prefetch_op = PZI_NONE;
+    *plan = p;
+    return PZ_OK;
+}
+
+void pz_plan_free(pz_plan *plan)
+{
+    if (!plan)
+        return;
+    free(plan->steps);
+    free(plan);
+}
+
+size_t pz_plan_size(const pz_plan *plan)
+{
+    return plan->n;
+}
+
+pz_action pz_plan_action(const pz_plan *plan, size_t index)
+{
+    return index < plan->n ? plan->steps[index].action : PZ_KEEP;
+}
+
+int64_t pz_plan_prefetch(const pz_plan *plan, size_t index)
+{
+    return index < plan->n ? plan->steps[index].prefetch_op : PZI_NONE;
+}
+
+pz_status pz_plan_set(pz_plan *plan, size_t index, pz_action action, int64_t prefetch_op)
+{
+    if (index >= plan->n || action < PZ_KEEP || action > PZ_DROP)
+        return PZ_ERR_ARGUMENT;
+    const bool swap = action == PZ_SWAP;
+    if (swap && (prefetch_op < 0 || prefetch_op >= (int64_t)plan->n_ops))
+        return PZ_ERR_ARGUMENT;
+    plan->steps[index] = (pzi_step){action, swap ? (int32_t)prefetch_op : PZI_NONE};
+    return PZ_OK;
+}
+
+pz_replay pz_plan_replay(const pz_plan *plan)
+{
+    return plan->replay;
+}
+
+void pz_plan_set_replay(pz_plan *plan, pz_replay replay)
+{
+    plan->replay = replay;
+}
+
+void pz_plan_get_info(const pz_plan *plan, pz_plan_info *info)
+{
+    *info = plan->info;
+}
+
+void pz_plan_set_info(pz_plan *plan, const pz_plan_info *info)
+{
+    const uint64_t digest = plan->info.digest;
+    plan->info = *info;
+    plan->info.digest = digest;
+}
+
+/* Reading ---------------------------------------------------------------------------------------
+ */
+
+static void read_word(pzi_fields *fields, const char *name, char *out, size_t room)
+{
+    if (!pzi_has(fields, name))
+        return;
+    const char *text = pzi_get_string(fields, name);
+    if (strlen(text) >= room)
+        pzi_bad_field(fields, name, "is longer than %zu bytes", room - 1);
+    else
+        snprintf(out, room, "%s", text);
+}
+
+static pz_status read_head(pz_plan *plan, const json_t *root, const json_t **tensors, pz_diag *diag)
+{
+    const pz_status status = pzi_json_check_format(root, "planezip-plan", diag);
+    if (status != PZ_OK)
+        return status;
+    pzi_fields fields = pzi_fields_root(root, diag);
+    const char *digest = pzi_get_string(&fields, "trace_digest");
+    char expected[17];
+    snprintf(expected, sizeof expected, "%016llx", (unsigned long long)plan->info.digest);
+    if (fields.status == PZ_OK && strcmp(digest, expected) != 0)
+        return pzi_fail_at(diag, PZ_ERR_MISMATCH, "trace_digest",
+                           "is %.20s, but the trace has %s; use the trace that the plan was made "
+                           "for, or plan again",
+                           digest, expected);
+    plan->replay = (pz_replay)pzi_get_choice(&fields, "replay", replays);
+    read_word(&fields, "policy", plan->info.policy, sizeof plan->info.policy);
+    read_word(&fields, "candidate", plan->info.candidate, sizeof plan->info.candidate);
+    read_word(&fields, "codec", plan->info.codec, sizeof plan->info.codec);
+    read_word(&fields, "platform", plan->info.platform, sizeof plan->info.platform);
+    if (pzi_has(&fields, "budget_bytes"))
+        plan->info.budget_bytes = (uint64_t)pzi_get_int(&fields, "budget_bytes", 0, INT64_MAX);
+    if (pzi_has(&fields, "predicted_overhead"))
+        plan->info.predicted_overhead = pzi_get_number(&fields, "predicted_overhead", -1, 1e9);
+    *tensors = pzi_get_array(&fields, "tensors");
+    return fields.status;
+}
+
+static int32_t saved_of_id(const pz_trace *trace, int64_t id)
+{
+    for (size_t i = 0; i < trace->n_saved; i++)
+        if (trace->storages[trace->saved[i].storage].id == id)
+            return (int32_t)i;
+    return PZI_NONE;
+}
+
+/* Files list the tensors in the order of the trace, so the expected position is tried first. */
+static int32_t find_saved(const pz_trace *trace, int64_t id, size_t guess)
+{
+    if (guess < trace->n_saved && trace->storages[trace->saved[guess].storage].id == id)
+        return (int32_t)guess;
+    return saved_of_id(trace, id);
+}
+
+static pz_status read_tensor(const pz_trace *trace, pz_plan *plan, const json_t *tensors, size_t k,
+                             bool *seen, pz_diag *diag)
+{
+    pzi_fields fields = pzi_fields_element(tensors, "tensors", k, diag);
+    const int64_t id = pzi_get_int(&fields, "storage", 0, INT32_MAX);
+    const pz_action action = (pz_action)pzi_get_choice(&fields, "action", actions);
+    int64_t prefetch = PZI_NONE;
+    if (action == PZ_SWAP)
+        prefetch = pzi_get_int(&fields, "prefetch_op", 0, (int64_t)trace->n_ops - 1);
+    if (fields.status != PZ_OK)
+        return fields.status;
+    const int32_t index = find_saved(trace, id, k);
+    if (index == PZI_NONE)
+        pzi_bad_field(&fields, "storage", "%lld is not a saved tensor of the trace", (long long)id);
+    else if (seen[index])
+        pzi_bad_field(&fields, "storage", "%lld is listed twice", (long long)id);
+    else
+        pz_plan_set(plan, (size_t)index, action, prefetch);
+    if (index != PZI_NONE)
+        seen[index] = true;
+    return fields.status;
+}
+
+static pz_status read_tensors(const pz_trace *trace, pz_plan *plan, const json_t *tensors,
+                              pz_diag *diag)
+{
+    bool *seen = calloc(trace->n_saved + 1, sizeof *seen);
+    if (!seen)
+        return pzi_no_memory(diag);
+    pz_status status = PZ_OK;
+    for (size_t k = 0; status == PZ_OK && k < json_array_size(tensors); k++)
+        status = read_tensor(trace, plan, tensors, k, seen, diag);
+    free(seen);
+    return status;
+}
+
+static pz_status from_json(const pz_trace *trace, json_t *root, pz_plan **plan, pz_diag *diag)
+{
+    pz_plan *p = NULL;
+    const json_t *tensors = NULL;
+    pz_status status = pz_plan_new(trace, &p);
+    if (status != PZ_OK)
+        pzi_no_memory(diag);
+    if (status == PZ_OK)
+        status = read_head(p, root, &tensors, diag);
+    if (status == PZ_OK)
+        status = read_tensors(trace, p, tensors, diag);
+    json_decref(root);
+    if (status == PZ_OK)
+        *plan = p;
+    else
+        pz_plan_free(p);
+    return status;
+}
+
+pz_status pz_plan_parse(const pz_trace *trace, const char *json, size_t json_bytes, pz_plan **plan,
+                        pz_diag *diag)
+{
+    json_t *root;
+    const pz_status status = pzi_json_parse(json, json_bytes, &root, diag);
+    return status == PZ_OK ? from_json(trace, root, plan, diag) : status;
+}
+
+pz_status pz_plan_read(const pz_trace *trace, const char *file, pz_plan **plan, pz_diag *diag)
+{
+    json_t *root;
+    const pz_status status = pzi_json_load(file, &root, diag);
+    return status == PZ_OK ? from_json(trace, root, plan, diag) : status;
+}
+
+/* Writing ---------------------------------------------------------------------------------------
+ */
+
+static json_t *tensor_json(const pz_trace *trace, const pz_plan *plan, size_t i)
+{
+    const pzi_storage *storage = &trace->storages[trace->saved[i].storage];
+    const pzi_step *step = &plan->steps[i];
+    json_t *tensor = json_pack("{s:I,s:i,s:i,s:s}", "storage", (json_int_t)storage->id, "op",
+                               storage->op, "slot", storage->slot, "action", actions[step->action]);
+    if (step->action == PZ_SWAP)
+        json_object_set_new(tensor, "prefetch_op", json_integer(step->prefetch_op));
+    return tensor;
+}
+
+pz_status pz_plan_json(const pz_trace *trace, const pz_plan *plan, char **text)
+{
+    if (plan->info.digest != trace->digest)
+        return PZ_ERR_MISMATCH;
+    char digest[17];
+    snprintf(digest, sizeof digest, "%016llx", (unsigned long long)trace->digest);
+    json_t *tensors = json_array();
+    for (size_t i = 0; i < plan->n; i++)
+        json_array_append_new(tensors, tensor_json(trace, plan, i));
+    const pz_plan_info *info = &plan->info;
+    json_t *root = json_pack(
+        "{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:f,s:s,s:o}", "format", "planezip-plan", "version",
+        1, "model", trace->model, "trace_digest", digest, "policy", info->policy, "candidate",
+        info->candidate, "codec", info->codec, "platform", info->platform, "budget_bytes",
+        (json_int_t)info->budget_bytes, "predicted_overhead", info->predicted_overhead, "replay",
+        replays[plan->replay], "tensors", tensors);
+    return pzi_json_text(root, text);
+}
