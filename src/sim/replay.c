@@ -19,10 +19,12 @@ pz_status pzi_replayer_new(const pzi_work *work, pzi_replayer *r)
     replay->ops = calloc(trace->n_ops + 1, sizeof *replay->ops);
     replay->alloc_bytes = calloc(trace->n_ops + 1, sizeof *replay->alloc_bytes);
     replay->free_bytes = calloc(trace->n_ops + 1, sizeof *replay->free_bytes);
+    replay->step_ns = calloc(trace->n_ops + 1, sizeof *replay->step_ns);
     replay->sources = calloc(trace->n_storages + 1, sizeof *replay->sources);
     replay->kept = calloc(trace->n_saved + 1, sizeof *replay->kept);
     if (r->stack && r->value_mark && r->op_mark && r->source_mark && r->last_reader &&
-        replay->ops && replay->alloc_bytes && replay->free_bytes && replay->sources && replay->kept)
+        replay->ops && replay->alloc_bytes && replay->free_bytes && replay->step_ns &&
+        replay->sources && replay->kept)
         return PZ_OK;
     pzi_replayer_free(r);
     return PZ_ERR_MEMORY;
@@ -38,6 +40,7 @@ void pzi_replayer_free(pzi_replayer *r)
     free(r->replay.ops);
     free(r->replay.alloc_bytes);
     free(r->replay.free_bytes);
+    free(r->replay.step_ns);
     free(r->replay.sources);
     free(r->replay.kept);
     *r = (pzi_replayer){0};
@@ -232,6 +235,15 @@ static uint64_t value_bytes(const struct build *b, int32_t value)
     return b->r->work->bytes[b->trace->values[value].storage];
 }
 
+/* An in-place operator that may not destroy what it overwrites works on a copy, which costs what
+ * the clone cost in the forward pass. */
+static int64_t copy_ns(const struct build *b, int32_t value)
+{
+    const int32_t previous = b->trace->values[value].previous;
+    const int32_t twin = previous == PZI_NONE ? PZI_NONE : b->trace->values[previous].twin;
+    return twin == PZI_NONE ? 0 : b->r->work->op_ns[b->trace->values[twin].op];
+}
+
 static void account_writes(struct build *b, const pzi_op *op, size_t k)
 {
     pzi_replay *replay = &b->r->replay;
@@ -239,8 +251,10 @@ static void account_writes(struct build *b, const pzi_op *op, size_t k)
         const int32_t value = b->trace->accesses[a].value;
         if (value == PZI_NONE)
             continue;
-        if (!takes_over(b, value, k))
+        if (!takes_over(b, value, k)) {
             replay->alloc_bytes[k] += value_bytes(b, value);
+            replay->step_ns[k] += copy_ns(b, value);
+        }
         const int32_t saved = stays(b, value);
         if (saved != PZI_NONE)
             replay->kept[replay->n_kept++] = saved;
@@ -286,13 +300,14 @@ static void account_memory(struct build *b)
     for (size_t k = 0; k < replay->n_ops; k++) {
         const pzi_op *op = &b->trace->ops[replay->ops[k]];
         replay->alloc_bytes[k] = replay->free_bytes[k] = 0;
+        replay->step_ns[k] = b->r->work->op_ns[replay->ops[k]];
         account_writes(b, op, k);
         account_reads(b, op, k);
         live += replay->alloc_bytes[k];
         if (live > replay->peak_bytes)
             replay->peak_bytes = live;
         live -= replay->free_bytes[k];
-        replay->ns += b->r->work->op_ns[replay->ops[k]];
+        replay->ns += replay->step_ns[k];
     }
 }
 

@@ -24,6 +24,7 @@ typedef struct pzi_replay {
     size_t n_ops;
     uint64_t *alloc_bytes; /* per operator: taken before it runs */
     uint64_t *free_bytes;  /* given back after it */
+    int64_t *step_ns;      /* how long it takes */
     int32_t *sources;      /* storages read from memory */
     size_t n_sources;
     int32_t *kept; /* saved tensors left in memory, the target among them */

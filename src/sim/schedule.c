@@ -27,6 +27,7 @@ void pzi_schedule_free(pzi_schedule *s)
     free(s->ops);
     free(s->alloc_bytes);
     free(s->free_bytes);
+    free(s->step_ns);
     free(s->sources);
     free(s->kept);
     free(s->need);
@@ -68,7 +69,9 @@ static bool reserve_ops(pzi_schedule *s, size_t n)
     s->alloc_bytes = alloc_bytes ? alloc_bytes : s->alloc_bytes;
     uint64_t *free_bytes = realloc(s->free_bytes, room * sizeof *free_bytes);
     s->free_bytes = free_bytes ? free_bytes : s->free_bytes;
-    if (!ops || !alloc_bytes || !free_bytes)
+    int64_t *step_ns = realloc(s->step_ns, room * sizeof *step_ns);
+    s->step_ns = step_ns ? step_ns : s->step_ns;
+    if (!ops || !alloc_bytes || !free_bytes || !step_ns)
         return false;
     s->room_ops = room;
     return true;
@@ -111,6 +114,7 @@ static void append(pzi_schedule *s, const pzi_replay *replay, int32_t target, in
     memcpy(s->ops + s->n_ops, replay->ops, n * sizeof *s->ops);
     memcpy(s->alloc_bytes + s->n_ops, replay->alloc_bytes, n * sizeof *s->alloc_bytes);
     memcpy(s->free_bytes + s->n_ops, replay->free_bytes, n * sizeof *s->free_bytes);
+    memcpy(s->step_ns + s->n_ops, replay->step_ns, n * sizeof *s->step_ns);
     memcpy(s->sources + s->n_sources, replay->sources, replay->n_sources * sizeof *s->sources);
     memcpy(s->kept + s->n_kept, replay->kept, replay->n_kept * sizeof *s->kept);
     s->n_ops += n;

@@ -21,6 +21,7 @@ typedef struct pzi_schedule {
     size_t n_runs;
     int32_t *ops; /* operators of the replays */
     uint64_t *alloc_bytes, *free_bytes;
+    int64_t *step_ns;
     int32_t *sources; /* storages */
     int32_t *kept;    /* saved tensors */
     size_t n_ops, room_ops, n_sources, room_sources, n_kept, room_kept;

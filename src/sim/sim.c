@@ -419,7 +419,7 @@ static pz_status replay_op(struct sim *sim, const pzi_run *run, uint32_t k)
     if (status != PZ_OK)
         return status;
     look_at_peak(sim, sim->now);
-    const int64_t ns = sim->work->op_ns[op];
+    const int64_t ns = schedule->step_ns[k];
     run_for(sim, "replay", sim->trace->ops[op].name, op, run->target, ns);
     sim->report->replay_ns += ns;
     sim->report->replayed_ops++;
