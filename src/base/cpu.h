@@ -15,7 +15,8 @@
 #define PZI_CPU_AVX512_VBMI2 (1u << 6)
 #define PZI_CPU_GFNI (1u << 7)
 
-/* Empty on machines that are not x86.  Asks the CPU on every call: keep the result. */
+/* Empty on machines that are not x86.  Asks the CPU on every call, which is slow: keep
+ * the result. */
 uint32_t pzi_cpu_features(void);
 
 #endif

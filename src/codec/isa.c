@@ -16,10 +16,24 @@ enum { COMPILED_IN = sizeof compiled_in / sizeof compiled_in[0] };
 
 static _Atomic(const struct pzi_ops *) active;
 
+/* Asked once, as the question is slow, above all in virtual machines. */
+static uint32_t cpu_features(void)
+{
+    static _Atomic uint32_t known; /* with the highest bit set */
+    const uint32_t is_known = 1u << 31;
+    uint32_t features = atomic_load(&known);
+
+    if (features == 0) {
+        features = pzi_cpu_features() | is_known;
+        atomic_store(&known, features);
+    }
+    return features & ~is_known;
+}
+
 /* The entry number `index` of those that this CPU can run, or NULL. */
 static const struct pzi_ops *supported(unsigned index)
 {
-    const uint32_t features = pzi_cpu_features();
+    const uint32_t features = cpu_features();
 
     for (unsigned i = 0; i < COMPILED_IN; i++)
         if ((compiled_in[i]->cpu_features & ~features) == 0 && index-- == 0)
