@@ -18,7 +18,7 @@ void pz_engine_spec_default(pz_engine_spec *spec)
         .die_area_mm2 = 826,
         .bpc_power_w = 0.007,
         .bpc_clock_hz = 800e6,
-        .power_scaling = 1,
+        .power_scaling = 4,
     };
 }
 
