@@ -9,8 +9,8 @@ cc=${2:-cc}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 prefix=$scratch/usr
-DESTDIR=$scratch/root cmake --install "$build" --prefix /usr >/dev/null
-mv "$scratch/root/usr" "$prefix"
+cmake --install "$build" --prefix "$scratch/before" >/dev/null
+mv "$scratch/before" "$prefix" # everything in it has to stand a move
 library=$(dirname "$(find "$prefix" -name libplanezip.a)")
 
 mkdir "$scratch/user"
@@ -35,8 +35,6 @@ add_executable(user_cmake user.c)
 target_link_libraries(user_cmake PRIVATE planezip::planezip)
 EOF
 
-# The prefix was moved; pkg-config is told so, as a distribution's tools would.
-pc=(pkg-config "--define-variable=libdir=$library" "--define-variable=includedir=$prefix/include")
 export PKG_CONFIG_PATH=$library/pkgconfig
 for header in "$prefix"/include/planezip/*.h; do
     printf '#include <planezip/%s>\n' "$(basename "$header")" >header.c
@@ -46,10 +44,10 @@ for header in "$prefix"/include/planezip/*.h; do
     fi
 done
 # shellcheck disable=SC2046 # the flags are words
-"$cc" user.c -o user_shared $("${pc[@]}" --cflags --libs planezip)
+"$cc" user.c -o user_shared $(pkg-config --cflags --libs planezip)
 # shellcheck disable=SC2046
-"$cc" user.c -o user_static "-I$prefix/include" "$library/libplanezip.a" \
-    $("${pc[@]}" --static --libs planezip | sed 's/-lplanezip//')
+"$cc" user.c -o user_static $(pkg-config --cflags planezip) "$library/libplanezip.a" \
+    $(pkg-config --static --libs planezip | sed 's/-lplanezip//')
 cmake -S . -B build "-DCMAKE_C_COMPILER=$cc" "-DCMAKE_PREFIX_PATH=$prefix" >/dev/null
 cmake --build build >/dev/null
 
