@@ -97,7 +97,7 @@ struct costs {
     int64_t *swap_ns, *recompute_ns;
 };
 
-/* One saved tensor in Figure 1a. */
+/* One saved tensor in Figure 1a; those that cannot be recomputed, as inputs, are not in it. */
 struct cost_sample {
     double ratio; /* swap over recomputation; infinite if that is free */
     uint64_t bytes;
@@ -167,7 +167,10 @@ static void add_tensors(table *results, const struct subject *subject, const cha
         }
         table_text(results, platform);
         table_int(results, costs->swap_ns[i]);
-        table_int(results, costs->recompute_ns[i]);
+        if (costs->recompute_ns[i] == INT64_MAX)
+            table_none(results);
+        else
+            table_int(results, costs->recompute_ns[i]);
     }
 }
 
@@ -182,7 +185,8 @@ static void collect(struct cost_samples *samples, const struct subject *subject,
     for (size_t i = 0; i < count; i++) {
         pz_saved saved;
 
-        if (pz_trace_get_saved(subject->trace, i, &saved) != PZ_OK)
+        if (pz_trace_get_saved(subject->trace, i, &saved) != PZ_OK ||
+            costs->recompute_ns[i] == INT64_MAX)
             continue;
         samples->list[samples->count++] = (struct cost_sample){
             .ratio = (double)costs->swap_ns[i] / (double)costs->recompute_ns[i],
@@ -422,9 +426,9 @@ static const command commands[] = {
         .usage = "[OPTIONS] TRACE...",
         .summary = "Summarise traces: the columns of Table I, with --platform Figure 1.",
         .details =
-            "swap dearer: share of the saved bytes whose transfer takes longer than their\n"
-            "recomputation; median ratio: transfer over recomputation of the median byte; link:\n"
-            "share of the saved bytes that the link can move in the shorter of the two passes.\n"
+            "swap dearer: share of the bytes that can be recomputed but take longer to swap;\n"
+            "median ratio: transfer over recomputation of the median byte;\n"
+            "link: share of the saved bytes that the link moves in the shorter of the passes.\n"
             "--csv prints one table: the tensors, else the platforms, else the traces.",
         .options = show_options,
         .operands_min = 1,

@@ -10,27 +10,30 @@
 #define REPORT_SHOWN(title) title
 #define REPORT_HIDDEN(title) NULL
 
-#define REPORT_COLUMNS(MORE)                                                                \
-    {"overhead", "overhead", COLUMN_PERCENT}, {"total_ns", "total", COLUMN_NS},             \
-        {"unlimited_ns", MORE("without a budget"), COLUMN_NS},                              \
-        {"compute_ns", MORE("operators"), COLUMN_NS},                                       \
-        {"optimizer_ns", MORE("optimizer"), COLUMN_NS}, {"replay_ns", "replay", COLUMN_NS}, \
-        {"stall_memory_ns", "stall: memory", COLUMN_NS},                                    \
-        {"stall_prefetch_ns", "stall: prefetch", COLUMN_NS},                                \
-        {"codec_ns", MORE("codec on the GPU"), COLUMN_NS},                                  \
-        {"swapped_bytes", "swapped", COLUMN_BYTES},                                         \
-        {"d2h_wire_bytes", MORE("sent to host"), COLUMN_BYTES},                             \
-        {"h2d_wire_bytes", MORE("sent to device"), COLUMN_BYTES},                           \
-        {"d2h_busy_ns", MORE("link to host busy"), COLUMN_NS},                              \
-        {"h2d_busy_ns", MORE("link to device busy"), COLUMN_NS},                            \
-        {"replayed_ops", MORE("replayed operators"), COLUMN_COUNT},                         \
-        {"peak_bytes", MORE("highest memory"), COLUMN_BYTES},                               \
-        {"peak_ns", MORE("  at time"), COLUMN_NS},                                          \
-        {"peak_op", MORE("  in operator"), COLUMN_COUNT}, {"kept", "kept", COLUMN_COUNT},   \
-        {"swapped", "swapped", COLUMN_COUNT},                                               \
-    {                                                                                       \
-        "dropped", "dropped", COLUMN_COUNT                                                  \
-    }
+/* clang-format off */
+#define REPORT_COLUMNS(MORE) \
+    {"overhead", "overhead", COLUMN_PERCENT}, \
+    {"total_ns", "total", COLUMN_NS}, \
+    {"unlimited_ns", MORE("without a budget"), COLUMN_NS}, \
+    {"compute_ns", MORE("operators"), COLUMN_NS}, \
+    {"optimizer_ns", MORE("optimizer"), COLUMN_NS}, \
+    {"replay_ns", "replay", COLUMN_NS}, \
+    {"stall_memory_ns", "stall: memory", COLUMN_NS}, \
+    {"stall_prefetch_ns", "stall: prefetch", COLUMN_NS}, \
+    {"codec_ns", MORE("codec on the GPU"), COLUMN_NS}, \
+    {"swapped_bytes", "bytes swapped", COLUMN_BYTES}, \
+    {"d2h_wire_bytes", MORE("sent to host"), COLUMN_BYTES}, \
+    {"h2d_wire_bytes", MORE("sent to device"), COLUMN_BYTES}, \
+    {"d2h_busy_ns", MORE("link to host busy"), COLUMN_NS}, \
+    {"h2d_busy_ns", MORE("link to device busy"), COLUMN_NS}, \
+    {"replayed_ops", MORE("replayed operators"), COLUMN_COUNT}, \
+    {"peak_bytes", MORE("highest memory"), COLUMN_BYTES}, \
+    {"peak_ns", MORE("  at time"), COLUMN_NS}, \
+    {"peak_op", MORE("  in operator"), COLUMN_COUNT}, \
+    {"kept", "tensors kept", COLUMN_COUNT}, \
+    {"swapped", "tensors swapped", COLUMN_COUNT}, \
+    {"dropped", "tensors dropped", COLUMN_COUNT}
+/* clang-format on */
 
 enum { REPORT_CELLS = 21 };
 

@@ -1,0 +1,143 @@
+#!/bin/sh
+# Wrong files and wrong numbers: every verb says what is wrong and leaves nothing behind.
+. "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
+
+: >empty
+mkdir folder
+printf '{}' >object.json
+printf '{"format":"planezip-trace","version":2}' >version.json
+sed 's/"version":1/"version":99/' "$tiny" >trace99.json
+sed 's/"version":1/"version":99/' "$tiny_ratios" >ratios99.json
+sed 's/"planezip-trace"/"planezip-plan"/' "$tiny" >other_kind.json
+"$PLANEZIP" platform show A >platform.json
+"$PLANEZIP" plan -q --trace "$tiny" --ratios "$tiny_ratios" --platform A --budget 90% -o plan.json
+
+# What the file is for, with the file in the place of each kind.
+with_file()
+{
+    kind=$1
+    file=$2
+    case $kind in
+    trace) set -- plan --trace "$file" --platform A --budget 90% -o out.json ;;
+    ratios) set -- plan --trace "$tiny" --ratios "$file" --platform A --budget 90% -o out.json ;;
+    platform) set -- plan --trace "$tiny" --platform "$file" --budget 90% -o out.json ;;
+    plan) set -- simulate --trace "$tiny" --platform A --plan "$file" --timeline out.json ;;
+    esac
+    refuse 1 "$kind: $file is refused" "$@"
+    is_absent "$kind: nothing is left of $file" out.json
+}
+
+for kind in trace ratios platform plan; do
+    for file in ./missing.json empty folder object.json version.json trace99.json ratios99.json \
+        other_kind.json; do
+        with_file $kind $file
+    done
+done
+refuse 1 "a missing file" trace check missing.json
+says "the reason is named" 'missing.json: cannot open it: No such file'
+refuse 1 "an empty file" trace check empty
+refuse 1 "a folder" trace check folder
+refuse 1 "another version" trace check trace99.json
+refuse 1 "a plan instead of a trace" trace check plan.json
+refuse 1 "a missing file of stream" stream encode -w 32 missing out
+is_absent "and nothing is left" out
+refuse 1 "a missing file of measure" measure -w 32 missing
+refuse 1 "a missing index" measure --index missing.csv
+refuse 1 "an empty index" measure --index empty
+refuse 1 "a file that is no index" measure --index "$tiny"
+refuse 1 "a missing folder of ratios" sweep --trace "$tiny" --ratios-dir missing
+refuse 1 "a folder without ratios" sweep --trace "$tiny" --ratios-dir folder
+refuse 1 "half an element" measure --dtype f64 plan.json "$tiny_ratios" "$tiny"
+
+# A name with a new line does not make two lines.
+printf '{"format":' >"$(printf 'new\nline.json')"
+refuse 1 "a name with a new line" trace check "$(printf 'new\nline.json')"
+
+# JSON that is cut anywhere.  trace check goes on after a wrong file, so one run sees all cuts.
+python3 - "$tiny" <<'PYTHON'
+import os, sys
+text = open(sys.argv[1], "rb").read().rstrip()
+os.mkdir("cuts")
+for n in range(len(text)):
+    open("cuts/%05d" % n, "wb").write(text[:n])
+PYTHON
+cuts=$(ls cuts | wc -l)
+status=0
+"$PLANEZIP" trace check cuts/* >out.txt 2>err.txt || status=$?
+check "cut traces are refused" test $status -eq 1
+check "all $cuts of them" test ! -s out.txt
+check "with one line each" test "$(grep -c '^planezip: cuts/[0-9]*: .*; ' err.txt)" -eq "$cuts"
+check "and no others" test "$(wc -l <err.txt)" -eq "$cuts"
+check "each with line and column" test "$(grep -c '([0-9]*:[0-9]*); ' err.txt)" -eq "$cuts"
+
+cut_and_run()
+{
+    source_file=$1
+    kind=$2
+    size=$(wc -c <"$source_file")
+    at=0
+    while [ $at -lt $((size - 2)) ]; do
+        head -c $at "$source_file" >cut.json
+        with_file "$kind" ./cut.json
+        at=$((at + size / 12))
+    done
+}
+cut_and_run "$tiny" trace
+cut_and_run "$tiny_ratios" ratios
+cut_and_run plan.json plan
+cut_and_run platform.json platform
+
+# Numbers that no field allows.
+for number in -1 1e300 NaN Infinity 9223372036854775808 18446744073709551616 '"4"' null 0.5; do
+    sed "s/\"batch\":4/\"batch\":$number/" "$tiny" >number.json
+    refuse 1 "a batch of $number" trace check number.json
+    sed "s/\"bytes\":16777216/\"bytes\":$number/" "$tiny" >number.json
+    refuse 1 "a storage of $number bytes" trace check number.json
+    sed "s/\"flops\":80000000000/\"flops\":$number/" "$tiny" >number.json
+    refuse 1 "an operator of $number flops" trace check number.json
+    sed "s/\"gpus_per_link\": *[0-9]*/\"gpus_per_link\": $number/" platform.json >number.json
+    refuse 1 "a link for $number GPUs" platform show ./number.json
+done
+for number in -1 0 NaN 1e300 '"2"' null; do
+    sed "s/\(\"d2h_bytes_per_s\":\) *[0-9.e+]*/\1 $number/" platform.json >number.json
+    refuse 1 "a link of $number" platform show ./number.json
+done
+for number in -1 0 NaN '"2"' null; do
+    sed "s/\"planezip\":1.5/\"planezip\":$number/" "$tiny_ratios" >number.json
+    refuse 1 "a ratio of $number" ratios show number.json
+done
+sed 's/"bytes":16777216/"bytes":-1/' "$tiny" >number.json
+refuse 1 "a negative size" trace check number.json
+says "the path of the field is named" '(storages\[2\].bytes)'
+
+# Budgets.
+for budget in 0 0% 0.0% 0GiB -1 -5% -1GiB nan NaN% inf 50%% %50 % '' GiB 1.5 0x10 1e9 12XiB 12GiBs \
+    9223372036854775808 8388608TiB 8EiB 99999999999999999999 1e400% '5 0%' 1000000000%; do
+    refuse 2 "a budget of '$budget'" plan --trace "$tiny" --platform A --budget "$budget" \
+        -o out.json
+done
+is_absent "nothing is left of wrong budgets" out.json
+refuse 2 "a budget of less than a byte" plan --trace "$tiny" --platform A --budget 0.0000001%
+for budget in 0% -1 nan 30%,0% 30%, 9223372036854775808; do
+    refuse 2 "a sweep with a budget of '$budget'" sweep --trace "$tiny" --budget "$budget"
+done
+for rate in 0 -1 nan inf 1e999 12x ''; do
+    refuse 2 "a link of '$rate'" sweep --trace "$tiny" --link "$rate"
+done
+refuse 2 "a link beyond what a platform may have" sweep --trace "$tiny" --link 1e290
+
+# Files that do not belong together.
+sed 's/"model":"tiny"/"model":"other"/' "$tiny_ratios" >other_ratios.json
+refuse 1 "ratios of another model" plan --trace "$tiny" --ratios other_ratios.json --platform A \
+    --budget 90%
+refuse 1 "ratios of another model in a sweep" sweep --trace "$tiny" --ratios other_ratios.json
+refuse 1 "two tables of one model" sweep --trace "$tiny" --ratios "$tiny_ratios,$tiny_ratios"
+sed 's/"flops":80000000000/"flops":80000000001/' "$tiny" >changed.json
+refuse 1 "a plan of another trace" simulate --trace changed.json --plan plan.json --platform A
+status=0
+"$PLANEZIP" plan --trace - --ratios - --platform A --budget 90% <"$tiny" >out.txt 2>err.txt ||
+    status=$?
+check "standard input for two files" test $status -eq 2
+says "is refused" 'standard input can be read only once'
+
+finish

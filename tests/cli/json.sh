@@ -1,0 +1,59 @@
+#!/bin/sh
+# Whatever says JSON or CSV is JSON or CSV.
+. "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
+
+head -c 10000 "$PLANEZIP" >raw
+: >empty
+"$PLANEZIP" plan -q --trace "$tiny" --ratios "$tiny_ratios" --platform A --budget 90% -o plan.json
+is_json "a plan" plan.json
+
+for command in "measure -w 32 raw empty" "measure --dtype f32 --to-bf16 raw" "trace show $tiny" \
+    "trace show $tiny --platform A,B,GH200 --ratios $tiny_ratios" "trace show --tensors $tiny" \
+    "trace show --tensors --platform B $tiny" "ratios show $tiny_ratios" \
+    "ratios show $tiny_ratios --trace $tiny" \
+    "ratios compare $tiny_ratios $tiny_ratios --trace $tiny --codec zvc" \
+    "plan --trace $tiny --platform A --budget 90%" "plan --trace $tiny --platform B --budget 110%" \
+    "simulate --trace $tiny --plan plan.json --platform A" "platform list" "platform show A" \
+    "sweep --trace $tiny --ratios $tiny_ratios" "sweep --trace $tiny --link 12,24 --engine 0,64" \
+    hw; do
+    # shellcheck disable=SC2086 # options
+    run 0 "$command --json" $command --json
+    is_json "it is JSON: $command" out.txt
+    cp out.txt first.txt
+    # shellcheck disable=SC2086
+    run 0 "again" $command --json
+    check "the same again" cmp -s first.txt out.txt
+done
+
+run 0 "a name that is no UTF-8" measure -w 32 --json raw
+cp raw "$(printf 'latin\351')"
+run 0 "a name that is no UTF-8" measure -w 32 --json "$(printf 'latin\351')"
+is_json "it is JSON" out.txt
+run 0 "the timeline" simulate --trace "$tiny" --plan plan.json --platform A --timeline timeline.json
+is_json "it is JSON" timeline.json
+run 0 "the timeline on standard output" simulate --trace "$tiny" --plan plan.json --platform A \
+    --timeline -
+check "it is the same" cmp -s out.txt timeline.json
+run 0 "an updated table" ratios update "$tiny_ratios" --op 0 --slot 0 -c zvc --precision bf16 \
+    --raw 1MiB --coded 512KiB
+is_json "it is JSON" out.txt
+
+cp raw 'with,comma "and quotes"'
+for command in "measure -w 32 raw" "trace show $tiny" "trace show --tensors $tiny" \
+    "trace show --platform A $tiny" "ratios show $tiny_ratios" \
+    "ratios compare $tiny_ratios $tiny_ratios --trace $tiny" "sweep --trace $tiny"; do
+    # shellcheck disable=SC2086 # options
+    run 0 "$command --csv" $command --csv
+    check "every line has the same columns: $command" python3 -c 'import csv
+rows = list(csv.reader(open("out.txt")))
+assert len(rows) > 1 and len({len(row) for row in rows}) == 1'
+done
+run 0 "a name that CSV must quote" measure -w 32 --csv 'with,comma "and quotes"'
+check "it is quoted" python3 -c 'import csv
+assert list(csv.reader(open("out.txt")))[1][0] == "with,comma \"and quotes\""'
+
+# No escape sequences in a pipe.
+run 0 "a table in a pipe" platform list
+check "has no colour" sh -c '! grep -q "$(printf "\033")" out.txt'
+
+finish

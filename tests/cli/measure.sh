@@ -1,0 +1,84 @@
+#!/bin/sh
+# measure: files, types and widths; the bundled activations as Figure 3 and Table III.
+. "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
+
+head -c 8192 /dev/zero >zeros
+: >empty
+python3 - <<'PYTHON'
+import struct
+# Values on both sides of halfway, infinities, NaNs, both zeros.
+words = [0x3f800000, 0x3f808000, 0x3f808001, 0x3f818000, 0x3f817fff, 0x7f800000, 0xff800000,
+         0x7f800001, 0xffc12345, 0x00000000, 0x80000000, 0x7f7fffff, 0x00008000, 0x00018000]
+want = [0x3f80, 0x3f80, 0x3f81, 0x3f82, 0x3f81, 0x7f80, 0xff80, 0x7fc0, 0x7fc0, 0, 0x8000, 0x7f80,
+        0, 2]
+open("f32", "wb").write(struct.pack("<%dI" % len(words), *words))
+open("bf16", "wb").write(struct.pack("<%dH" % len(want), *want))
+PYTHON
+
+run 0 "a file" measure --dtype f32 zeros --json
+check "its raw size" test "$(field 'data["files"][0]["raw_bytes"]')" -eq 8192
+check "zeros shrink" test "$(field 'data["files"][0]["planezip_ratio"] > 10')" = True
+check "one file is all" test "$(field '{**data["files"][0], "file": "all"} == data["all"]')" = True
+run 0 "an empty file" measure --dtype f32 empty --json
+check "it has no ratio" test "$(field 'data["all"]["planezip_ratio"]')" = None
+run 0 "an empty file as text" measure --dtype f32 empty
+run 0 "several files" measure --dtype f32 zeros zeros empty
+prints "have a line for all" '^all '
+
+# Widths: by profile, native, given.
+for case in "f32 32 32" "bf16 16 16" "f16 16 16" "f64 32 64" "i64 32 64" "i16 32 16" "i8 32 8" \
+    "u8 32 8" "bool 32 8"; do
+    # shellcheck disable=SC2086 # three words
+    set -- $case
+    run 0 "$1" measure --dtype "$1" --json zeros
+    check "width of $1" test "$(field 'data["all"]["width_bits"]')" -eq "$2"
+    run 0 "$1 --native" measure --dtype "$1" --native --json zeros
+    check "native width of $1" test "$(field 'data["all"]["width_bits"]')" -eq "$3"
+done
+run 0 "a given width" measure --width 64 --json zeros
+check "is taken" test "$(field 'data["all"]["width_bits"]')" -eq 64
+refuse 2 "native without a type" measure --native zeros
+refuse 2 "native and a width" measure --native --dtype f32 --width 8 zeros
+refuse 2 "to bf16 from another type" measure --to-bf16 --dtype f64 zeros
+refuse 1 "half an element" measure --dtype f64 bf16
+
+# Rounding: the conversion measures like the expected words.
+run 0 "--to-bf16" measure --dtype f32 --to-bf16 --json f32
+cp out.txt rounded.json
+run 0 "bf16" measure --dtype bf16 --json bf16
+check "is to nearest, ties to even" python3 -c 'import json
+a, b = (json.load(open(name))["all"] for name in ("rounded.json", "out.txt"))
+assert a == b, (a, b)'
+
+# The bundled activations.  A size that differs from the index is an error of the program itself.
+index=$PZ_DATA_DIR/activations/index.csv
+if [ -r "$index" ]; then
+    run 0 "the index" measure --index "$index"
+    prints "Figure 3" '^Figure 3'
+    prints "Table III" '^Table III'
+    run 0 "the index as JSON" measure --index "$index" --json
+    is_json "it is JSON" out.txt
+    check "five models and a mean, twice" test "$(field 'len(data["figure_3"])')" -eq 12
+    check "planezip is the best codec of every row" test "$(field 'all(
+        row["planezip_ratio"] >= row[codec + "_ratio"] - 1e-9
+        for row in data["figure_3"] for codec in ("zvc", "bpc", "bx", "zbx", "bdi"))')" = True
+    check "the mean of bf16 is near the paper" test "$(field 'all(
+        1.6 < row["planezip_ratio"] < 1.85 for row in data["figure_3"]
+        if row["model"] == "geometric mean" and row["precision"] == "bf16")')" = True
+    run 0 "native widths" measure --index "$index" --native --json
+    head -n 3 "$index" | sed '2s/,bf16,0,/,bf16,999999999,/' >"wrong.csv"
+    ln -s "$PZ_DATA_DIR"/activations/*.f32 .
+    refuse 1 "a chunk outside its file" measure --index wrong.csv
+    says "the line is named" '(line 2)'
+    awk -F, 'BEGIN { OFS = "," } NR == 2 { $14 = $14 + 1 } NR < 5' "$index" >wrong.csv
+    refuse 1 "a size that differs" measure --index wrong.csv
+    says "line and codec are named" '(line 2, planezip)'
+    sed 5q "$index" | cut -d, -f1-7 >wrong.csv
+    refuse 1 "a missing column" measure --index wrong.csv
+    sed 5q "$index" | sed '3s/,0,/,/' >wrong.csv
+    refuse 1 "a missing value" measure --index wrong.csv
+    sed 5q "$index" | sed '2s/^[^,]*/..\/evil/' >wrong.csv
+    refuse 1 "a model that leaves the folder" measure --index wrong.csv
+fi
+
+finish

@@ -1,0 +1,155 @@
+#!/bin/sh
+# plan, simulate and sweep: budgets, policies, and that the three agree.
+. "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
+
+make_plan="plan --trace $tiny --ratios $tiny_ratios --platform A"
+
+# shellcheck disable=SC2086 # options
+{
+    run 0 "a plan" $make_plan --budget 80% -o plan.json --json
+    cp out.txt summary.json
+    check "the budget in bytes" test "$(field 'data["budget_bytes"] ==
+        int(0.8 * data["peak_without_plan_bytes"])')" = True
+    check "the peak is below the budget" test "$(field \
+        'data["peak_bytes"] <= data["budget_bytes"]')" = True
+    check "every tensor has an action" test "$(field \
+        'data["kept"] + data["swapped"] + data["dropped"]')" -eq 5
+    check "all bytes are counted" test "$(field \
+        'data["kept_bytes"] + data["swapped_bytes"] + data["dropped_bytes"]')" -eq 125829120
+
+    # simulate tells the same as plan, by default with the plan's budget.
+    run 0 "simulate" simulate --trace "$tiny" --ratios "$tiny_ratios" --platform A \
+        --plan plan.json --json
+    check "agrees with plan" python3 -c 'import json
+a, b = (json.load(open(name)) for name in ("summary.json", "out.txt"))
+same = [key for key in a if key in b]
+assert len(same) > 20 and all(a[key] == b[key] for key in same), (a, b)'
+    check "parts of the time add up" test "$(field 'data["total_ns"] - sum(data[key] for key in (
+        "compute_ns", "optimizer_ns", "replay_ns", "stall_memory_ns", "stall_prefetch_ns",
+        "codec_ns"))')" -eq 0
+    check "the live set is the peak" test "$(field \
+        'sum(s["bytes"] for s in data["peak_storages"]) == data["peak_bytes"]')" = True
+    run 0 "the live set as text" simulate --trace "$tiny" --ratios "$tiny_ratios" --platform A \
+        --plan plan.json -v
+    prints "lists storages" '^storage '
+    refuse 1 "a budget that the plan does not fit" simulate --trace "$tiny" --plan plan.json \
+        --platform A --budget 20%
+    run 0 "no ratios" simulate --trace "$tiny" --plan plan.json --platform A
+    prints "it says so" '^ratios  *none; every ratio is 1'
+    run 0 "another codec" simulate --trace "$tiny" --ratios "$tiny_ratios" --plan plan.json \
+        --platform A --codec none
+    refuse 2 "an unknown codec" simulate --trace "$tiny" --plan plan.json --platform A --codec lz4
+
+    # The plan on standard output, the summary beside it.
+    "$PLANEZIP" $make_plan --budget 80% -o - >stdout.txt 2>stderr.txt
+    check "-o - writes the plan" cmp -s stdout.txt plan.json
+    check "and the summary to standard error" grep -q '^budget ' stderr.txt
+    "$PLANEZIP" $make_plan --budget 80% -q -o - >stdout.txt 2>stderr.txt
+    check "-q only the plan" test ! -s stderr.txt
+    "$PLANEZIP" plan --trace - --platform A --budget 80% --policy bw <"$tiny" >stdout.txt
+    check "a trace from standard input" grep -q '^budget ' stdout.txt
+    run 0 "the same twice" $make_plan --budget 80% -o plan2.json
+    check "gives the same plan" cmp -s plan.json plan2.json
+
+    # Budgets: what is enough, more than enough, and not enough.
+    for budget in 100% 150% 100000% 1TiB 9223372036854775807; do
+        run 0 "a budget of $budget" $make_plan --budget "$budget"
+        prints "it is said that all is kept" 'The budget covers the peak'
+        run 0 "as JSON" $make_plan --budget "$budget" --json
+        check "nothing is moved" test "$(field 'data["kept"], data["overhead"]')" = "(5, 0.0)"
+    done
+    run 0 "bytes with a unit" $make_plan --budget 128MiB --json
+    check "are powers of two" test "$(field 'data["budget_bytes"]')" -eq 134217728
+    run 0 "a fraction with a unit" $make_plan --budget 0.125g --json
+    check "is exact" test "$(field 'data["budget_bytes"]')" -eq 134217728
+    run 0 "a decimal unit" $make_plan --budget 140MB --json
+    check "is a power of ten" test "$(field 'data["budget_bytes"]')" -eq 140000000
+    refuse 1 "an infeasible budget" $make_plan --budget 10% -o infeasible.json
+    is_absent "leaves no plan" infeasible.json
+    says "the least budget is named" 'the least feasible budget is [0-9]* bytes'
+    least=$(sed 's/.*the least feasible budget is \([0-9]*\) bytes.*/\1/' err.txt)
+    run 0 "the least budget" $make_plan --budget "$least"
+    refuse 1 "less than the least budget" $make_plan --budget $((least - least / 100))
+}
+
+for policy in recomp swap dte dte+codec bw bw+codec bw+zvc planezip; do
+    for platform in A B B-software; do
+        run 0 "$policy on $platform" plan --trace "$tiny" --ratios "$tiny_ratios" \
+            --platform $platform --budget 85% --policy $policy
+    done
+done
+run 0 "a platform from a file" platform show B -o b.json
+run 0 "is a platform" plan --trace "$tiny" --platform b.json --budget 90%
+run 0 "other signatures" plan --trace "$tiny" --ratios "$tiny_ratios" --platform A --budget 85% \
+    --signature operator
+run 0 "other actual ratios" plan --trace "$tiny" --ratios "$tiny_ratios" --platform A \
+    --budget 90% --actual "$tiny_ratios"
+
+# Sweeps.
+run 0 "a sweep" sweep --trace "$tiny" --ratios "$tiny_ratios" --budget 10%,70%,80%,90%,100% --json
+cp out.txt sweep.json
+check "has a row for each combination" test "$(field 'len(data["rows"])')" -eq $((2 * 8 * 5))
+check "rows that do not fit say so" test \
+    "$(field 'sorted({row["status"] for row in data["rows"]})')" = "['infeasible', 'ok']"
+check "a full budget costs nothing" test "$(field 'all(row["overhead"] == 0 for row in data["rows"]
+    if row["budget"] == "100%")')" = True
+for threads in 1 2 3 0; do
+    run 0 "$threads threads" sweep --trace "$tiny" --ratios "$tiny_ratios" \
+        --budget 10%,70%,80%,90%,100% --json -T $threads
+    check "give the same" cmp -s out.txt sweep.json
+done
+cp "$tiny_ratios" ratios.json
+mkdir tables
+cp "$tiny_ratios" tables/
+run 0 "a folder of tables" sweep --trace "$tiny" --ratios-dir tables --budget 10%,70%,80%,90%,100% \
+    --json
+check "gives the same" cmp -s out.txt sweep.json
+check "plan agrees with sweep" python3 -c 'import json
+plan = json.load(open("summary.json"))
+row, = (row for row in json.load(open("sweep.json"))["rows"]
+        if (row["platform"], row["policy"], row["budget"]) == ("A", "planezip", "80%"))
+same = [key for key in plan if key in row]
+assert len(same) > 20 and all(plan[key] == row[key] for key in same), (plan, row)'
+sed 's/"model":"tiny"/"model":"copy"/' "$tiny" >copy.json
+run 0 "words after a list" sweep --trace "$tiny" copy.json --platform A B --policy recomp bw \
+    --budget 80% 90% --json
+check "belong to it" test "$(field 'len(data["rows"]), len(data["means"])')" = "(16, 8)"
+check "means are over models" test "$(field 'data["means"][0]["models"]')" -eq 2
+run 0 "a sweep as text" sweep --trace "$tiny" copy.json --policy recomp --budget 80%
+prints "ends with the means" '^Mean over the models'
+run 0 "links and engines" sweep --trace "$tiny" --platform B --policy bw --budget 85% \
+    --link 12,24 --engine 0,64,96 --json
+check "are combined" test "$(field '[(row["link_bps"], row["engine_bps"]) for row in data["rows"]]
+    == [(l * 1e9, e * 1e9) for l in (12, 24) for e in (0, 64, 96)]')" = True
+run 0 "engines per link" sweep --trace "$tiny" --platform B --policy bw --budget 85% \
+    --link 12,24 --engine-per-link 2 --json
+check "follow the link" test "$(field '[row["engine_bps"] for row in data["rows"]]')" \
+    = "[24000000000.0, 48000000000.0]"
+cp "$tiny" 'with,comma.json'
+run 0 "a file whose name has a comma" sweep --trace 'with,comma.json' --policy recomp --budget 90%
+
+# A larger budget with a larger overhead is marked, wherever a policy has one.
+check "the mark is right" python3 -c 'import json
+rows = json.load(open("sweep.json"))["rows"]
+def cost(row):
+    return float("inf") if row["overhead"] is None else row["overhead"]
+for row in rows:
+    worse = any((other["platform"], other["policy"]) == (row["platform"], row["policy"])
+                and other["budget_bytes"] < row["budget_bytes"] and cost(other) < cost(row) - 1e-9
+                for other in rows)
+    assert worse == row["non_monotone"], row'
+
+# The bundled traces, as far as a quick test goes.
+if [ -r "$PZ_DATA_DIR/traces/resnet50.json" ]; then
+    run 0 "the bundled traces" trace show "$PZ_DATA_DIR"/traces/*.json --platform A --json
+    check "95 % of the bytes cost more to swap on A" test "$(field \
+        '0.945 < data["platforms"][-1]["swap_costs_more_share"] < 0.955')" = True
+    run 0 "a bundled trace" plan --trace "$PZ_DATA_DIR/traces/resnet50.json" \
+        --ratios "$PZ_DATA_DIR/ratios/paper_resnet50.json" --platform B --budget 50% \
+        -o resnet50.json
+    run 0 "its timeline" simulate --trace "$PZ_DATA_DIR/traces/resnet50.json" --platform B \
+        --ratios "$PZ_DATA_DIR/ratios/paper_resnet50.json" --plan resnet50.json --timeline tl.json
+    is_json "it is JSON" tl.json
+fi
+
+finish

@@ -1,0 +1,55 @@
+#!/bin/sh
+# ratios: show, compare and update.
+. "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
+
+run 0 "show" ratios show "$tiny_ratios" --json
+check "all entries" test "$(field 'len(data["entries"])')" -eq 5
+check "harmonic means" test "$(field 'abs(data["means"][0]["bf16_ratio"]
+    - 5 / (1 + 1 / 1.5 + 1 / 2.5 + 1 / 5 + 1 / 1.4)) < 1e-9')" = True
+run 0 "show with a trace" ratios show "$tiny_ratios" --trace "$tiny" --json
+check "means by bytes" test "$(field 'abs(data["means"][0]["fp32_ratio"]
+    - 120 / (16 + 32 / 1.3 + 32 / 2 + 8 / 5 + 32 / 1.2)) < 1e-9')" = True
+
+run 0 "a table against itself" ratios compare "$tiny_ratios" "$tiny_ratios" --trace "$tiny" --json
+check "has no error by tensor" test "$(field 'data["wire_errors"][0]["bf16_wire_error"]')" = 0.0
+check "and some by operator" test "$(field 'data["wire_errors"][1]["bf16_wire_error"] > 0')" = True
+check "and more without a signature" test "$(field 'data["wire_errors"][2]["bf16_wire_error"]
+    > data["wire_errors"][1]["bf16_wire_error"]')" = True
+refuse 2 "an unknown codec" ratios compare "$tiny_ratios" "$tiny_ratios" --trace "$tiny" -c lz4
+refuse 2 "one table" ratios compare "$tiny_ratios" --trace "$tiny"
+
+update="--op 0 --slot 0 --codec planezip --precision bf16 --raw 1MiB --coded 256KiB"
+# shellcheck disable=SC2086 # options
+{
+    run 0 "an entry is updated" ratios update "$tiny_ratios" $update -o new.json
+    run 0 "the table" ratios show new.json --json
+    check "has as many entries" test "$(field 'len(data["entries"])')" -eq 5
+    check "and the new ratio" test "$(field '[e["planezip_bf16_ratio"] for e in data["entries"]
+        if (e["op"], e["slot"]) == (0, 0)]')" = "[4.0]"
+    run 0 "in place" ratios update new.json $update --coded 512KiB -o new.json -f
+    run 0 "the table" ratios show new.json --json
+    check "has the newer ratio" test "$(field '[e["planezip_bf16_ratio"] for e in data["entries"]
+        if (e["op"], e["slot"]) == (0, 0)]')" = "[2.0]"
+    run 0 "a table that does not exist" ratios update tables/gpt2.json $update
+    cp out.txt gpt2.json
+    run 0 "is created" ratios show gpt2.json --json
+    check "with the name of the file" test "$(field 'data["model"]')" = gpt2
+    run 0 "or the name that is given" ratios update none.json $update --model bert -o bert.json
+    run 0 "is in it" ratios show bert.json --json
+    check "as its model" test "$(field 'data["model"]')" = bert
+    run 0 "the table grows" ratios update bert.json $update --op -1 --slot 3 -o bert.json -f
+    run 0 "the table" ratios show bert.json --json
+    check "has two entries" test "$(field 'len(data["entries"])')" -eq 2
+    refuse 1 "an existing table" ratios update bert.json $update -o bert.json
+    refuse 2 "no stream of something" ratios update bert.json $update --coded 0
+    refuse 2 "a negative operator" ratios update bert.json $update --op -2
+    refuse 2 "a negative slot" ratios update bert.json $update --slot -1
+    refuse 2 "an unknown codec" ratios update bert.json $update --codec lz4
+    refuse 2 "an unknown precision" ratios update bert.json $update --precision fp8
+    refuse 2 "a size of 2^63" ratios update bert.json $update --raw 9223372036854775808
+    printf '{"format":' >broken.json
+    refuse 1 "a broken table is not created anew" ratios update broken.json $update -o out.json
+    is_absent "and nothing is written" out.json
+}
+
+finish

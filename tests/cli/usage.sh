@@ -1,0 +1,88 @@
+#!/bin/sh
+# Help, version and wrong command lines.
+. "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
+
+run 0 "--version" --version
+prints "--version names the version" '^planezip [0-9]*\.[0-9]*\.[0-9]*$'
+run 0 "--help" --help
+for verb in stream measure trace ratios plan simulate sweep platform hw; do
+    run 0 "--help of $verb" "$verb" --help
+    prints "$verb is in its help" "^Usage: planezip $verb"
+    run 0 "-h of $verb" "$verb" -h
+done
+run 0 "the list of verbs" --help
+for command in "stream encode" "stream decode" measure "trace show" "trace check" "ratios show" \
+    "ratios compare" "ratios update" plan simulate sweep "platform list" "platform show" hw; do
+    prints "$command is in the list of verbs" "^  $command "
+done
+for command in "stream encode" "stream decode" "trace show" "trace check" "ratios show" \
+    "ratios compare" "ratios update" "platform list" "platform show"; do
+    # shellcheck disable=SC2086 # two words
+    run 0 "--help of $command" $command --help
+    prints "usage of $command" "^Usage: planezip $command"
+done
+
+refuse 2 "no verb"
+refuse 2 "an unknown verb" compres
+refuse 2 "an unknown option instead of a verb" --frobnicate
+refuse 2 "half a verb" trace
+refuse 2 "an unknown second word" trace frobnicate
+for command in "stream encode" "stream decode" measure "trace show" "trace check" "ratios show" \
+    "ratios compare" "ratios update" plan simulate sweep "platform list" "platform show" hw; do
+    # shellcheck disable=SC2086 # two words
+    refuse 2 "an unknown option of $command" $command --frobnicate
+    # shellcheck disable=SC2086
+    refuse 2 "an unknown letter of $command" $command -Z
+    says "the message of $command names its help" "see 'planezip $command --help'"
+done
+
+refuse 2 "a missing value" plan --trace
+refuse 2 "a missing value of a letter" stream encode -w
+refuse 2 "an empty value" plan --trace= --platform A --budget 50%
+refuse 2 "a switch with a value" hw --json=yes
+refuse 2 "an abbreviated option" hw --jso
+refuse 2 "a missing option of plan" plan --platform A --budget 50%
+says "it is named" -- '--trace TRACE is missing'
+refuse 2 "missing operands" trace show
+refuse 2 "missing files of measure" measure --dtype f32
+refuse 2 "a missing type of measure" measure "$tiny"
+refuse 2 "an extra operand of platform" platform show A B
+refuse 2 "an extra operand of hw" hw 3
+refuse 2 "an extra operand of stream" stream encode -w 32 a b c
+refuse 2 "an extra operand of plan" plan --trace "$tiny" --platform A --budget 50% extra
+refuse 2 "a missing width" stream encode "$tiny" out
+refuse 2 "an unknown width" stream encode -w 24 "$tiny" out
+refuse 2 "a width of 2^32 + 32" stream encode -w 4294967328 "$tiny" out
+refuse 2 "an unknown codec" stream encode -w 32 -c lz4 "$tiny" out
+refuse 2 "decode without a size" stream decode -w 32 "$tiny" out
+refuse 2 "an unknown dtype" measure --dtype f33 "$tiny"
+refuse 2 "two forms at once" measure --dtype f32 --csv --json "$tiny"
+refuse 2 "too many threads" sweep --trace "$tiny" -T 100000
+refuse 2 "negative threads" sweep --trace "$tiny" -T -1
+refuse 2 "ratios twice" sweep --trace "$tiny" --ratios "$tiny_ratios" --ratios-dir .
+refuse 2 "two kinds of engine" sweep --trace "$tiny" --engine 64 --engine-per-link 2
+refuse 2 "an empty part of a list" sweep --trace "$tiny" --policy bw,,recomp
+refuse 2 "an unknown policy of plan" plan --trace "$tiny" --platform A --budget 50% --policy best
+says "the known ones are named" "recomp"
+refuse 2 "an unknown policy of sweep" sweep --trace "$tiny" --policy bw,best
+refuse 2 "an unknown platform" plan --trace "$tiny" --platform Z --budget 50%
+refuse 2 "an unknown signature" plan --trace "$tiny" --platform A --budget 50% --signature layer
+refuse 2 "no lanes" hw --lanes 0
+refuse 2 "lanes that are no number" hw --lanes two
+refuse 2 "a negative clock" hw --clock -1
+refuse 2 "a clock of nan" hw --clock nan
+refuse 2 "an infinite area" hw --bpc-area 1e999
+refuse 2 "an unknown unit of a clock" hw --clock 3THz
+refuse 2 "numbers whose result overflows" hw --clock 1e300GHz --bytes-per-block 1e300
+
+# "--" ends the options; "-" is no option.
+cp "$tiny" ./-dash.json
+run 0 "a file after --" trace check -- -dash.json
+run 0 "options after files" trace show "$tiny" --json
+run 0 "letters together" trace show -vt "$tiny"
+run 0 "a value in the word of its letter" sweep --trace "$tiny" -T1 --policy recomp -b100%
+run 0 "a value after =" plan --trace="$tiny" --platform=A --budget=100%
+run 0 "-q prints nothing" trace check -q "$tiny"
+check "and there is nothing" test ! -s out.txt
+
+finish
