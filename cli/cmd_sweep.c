@@ -39,7 +39,7 @@ static struct {
     number_list links, engines, engines_per_link;
     pz_signature signature;
     uint64_t threads;
-    bool csv, json;
+    bool summary, csv, json;
 } options;
 
 /* ---- Options ---- */
@@ -147,6 +147,7 @@ static const option sweep_options[] = {
                 "rates of the engine, in rates of the link"),
     OPTION('T', "threads", "N", option_count, &options.threads,
            "threads; 0 (default) is all cores"),
+    SWITCH(0, "summary", &options.summary, "print only the means over the models"),
     SWITCH(0, "csv", &options.csv, "print CSV"),
     SWITCH(0, "json", &options.json, "print JSON"),
     COMMON_OPTIONS};
@@ -346,19 +347,28 @@ static void add_row(table *results, const struct job *job)
     table_flag(results, job->non_monotone);
 }
 
-/* The mean over all traces of the combination that jobs[index] is of the first trace. */
-static void add_mean(table *results, const struct sweep *sweep, size_t index)
+/* The mean over the traces that have a plan for the combination that jobs[index] is of the first
+ * trace, and their number. */
+static double mean_overhead(const struct sweep *sweep, size_t index, size_t *feasible)
 {
-    size_t per_trace = sweep->job_count / sweep->trace_count, feasible = 0;
-    const struct job *first = &sweep->jobs[index];
     double sum = 0;
 
-    for (size_t i = index; i < sweep->job_count; i += per_trace) {
+    *feasible = 0;
+    for (size_t i = index; i < sweep->job_count; i += sweep->job_count / sweep->trace_count) {
         if (sweep->jobs[i].result != PZ_OK)
             continue;
         sum += sweep->jobs[i].report.overhead;
-        feasible++;
+        (*feasible)++;
     }
+    return *feasible > 0 ? sum / (double)*feasible : NAN;
+}
+
+static void add_mean(table *results, const struct sweep *sweep, size_t index)
+{
+    const struct job *first = &sweep->jobs[index];
+    size_t feasible;
+    double mean = mean_overhead(sweep, index, &feasible);
+
     table_text(results, first->platform->name);
     table_real(results, first->platform->d2h_bps);
     table_real(results, first->platform->engine_bps);
@@ -366,27 +376,77 @@ static void add_mean(table *results, const struct sweep *sweep, size_t index)
     table_text(results, options.budgets.list[first->budget_index].text);
     table_size(results, feasible);
     table_size(results, sweep->trace_count - feasible);
-    table_real(results, feasible > 0 ? sum / (double)feasible : NAN);
+    table_real(results, mean);
+}
+
+static table *list_means(const struct sweep *sweep)
+{
+    table *means = table_new(mean_columns, LENGTH(mean_columns));
+
+    for (size_t i = 0; i < sweep->job_count / sweep->trace_count; i++)
+        add_mean(means, sweep, i);
+    return means;
+}
+
+/* A row of means for people: the policy of jobs[index] and the following budgets.  A mean over
+ * fewer models than the others would mislead. */
+static void add_mean_row(table *results, const struct sweep *sweep, size_t index)
+{
+    const struct job *first = &sweep->jobs[index];
+
+    table_text(results, first->platform->name);
+    table_real(results, first->platform->d2h_bps);
+    table_real(results, first->platform->engine_bps);
+    table_text(results, first->policy->name);
+    for (size_t i = index; i < index + sweep->budget_count; i++) {
+        size_t feasible;
+        double mean = mean_overhead(sweep, i, &feasible);
+
+        table_real(results, feasible == sweep->trace_count ? mean : NAN);
+    }
+}
+
+static void print_means(const struct sweep *sweep)
+{
+    size_t fixed = 4, count = fixed + sweep->budget_count;
+    column *columns = memory_keep(count, sizeof *columns);
+    table *results = table_new(columns, count);
+
+    memcpy(columns, mean_columns, fixed * sizeof *columns);
+    for (size_t i = 0; i < sweep->budget_count; i++)
+        columns[fixed + i] = (column){"", options.budgets.list[i].text, COLUMN_PERCENT};
+    for (size_t i = 0; i < sweep->job_count / sweep->trace_count; i += sweep->budget_count)
+        add_mean_row(results, sweep, i);
+    table_print(results, memory_text("Mean overhead in %% of %zu model%s by budget; "
+                                     "-: a model has no plan",
+                                     sweep->trace_count, sweep->trace_count == 1 ? "" : "s"));
+}
+
+static table *list_rows(const struct sweep *sweep)
+{
+    table *rows = table_new(row_columns, LENGTH(row_columns));
+
+    for (size_t i = 0; i < sweep->job_count; i++)
+        add_row(rows, &sweep->jobs[i]);
+    return rows;
 }
 
 static void print_results(const struct sweep *sweep)
 {
-    table *rows = table_new(row_columns, LENGTH(row_columns));
-    table *means = table_new(mean_columns, LENGTH(mean_columns));
-
-    for (size_t i = 0; i < sweep->job_count; i++)
-        add_row(rows, &sweep->jobs[i]);
-    for (size_t i = 0; i < sweep->job_count / sweep->trace_count; i++)
-        add_mean(means, sweep, i);
-    if (options.json) {
-        json_show(json_pack("{s:o, s:o}", "rows", table_json(rows), "means", table_json(means)),
+    if (options.json && options.summary) {
+        json_show(json_pack("{s:o}", "means", table_json(list_means(sweep))), stdout);
+    } else if (options.json) {
+        json_show(json_pack("{s:o, s:o}", "rows", table_json(list_rows(sweep)), "means",
+                            table_json(list_means(sweep))),
                   stdout);
     } else if (options.csv) {
-        table_csv(rows);
+        table_csv(options.summary ? list_means(sweep) : list_rows(sweep));
     } else {
-        table_print(rows, NULL);
-        if (sweep->trace_count > 1)
-            table_print(means, "\nMean over the models that have a plan");
+        if (!options.summary) {
+            table_print(list_rows(sweep), NULL);
+            printf("\n");
+        }
+        print_means(sweep);
     }
 }
 

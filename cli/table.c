@@ -214,9 +214,10 @@ static void put_padded(const char *text, size_t width, bool right, bool last)
 
 static void header_text(const column *self, char text[CELL_TEXT])
 {
-    const char *unit = unit_of(self->kind);
+    const char *unit = unit_of(self->kind), *title = title_of(self);
+    bool has_unit = strchr(title, '%') != NULL; /* a title such as "50%" */
 
-    snprintf(text, CELL_TEXT, unit[0] != '\0' ? "%s (%s)" : "%s", title_of(self), unit);
+    snprintf(text, CELL_TEXT, unit[0] != '\0' && !has_unit ? "%s (%s)" : "%s", title, unit);
 }
 
 static void measure_widths(const table *self, size_t *widths)

@@ -116,7 +116,12 @@ run 0 "words after a list" sweep --trace "$tiny" copy.json --platform A B --poli
 check "belong to it" test "$(field 'len(data["rows"]), len(data["means"])')" = "(16, 8)"
 check "means are over models" test "$(field 'data["means"][0]["models"]')" -eq 2
 run 0 "a sweep as text" sweep --trace "$tiny" copy.json --policy recomp --budget 80%
-prints "ends with the means" '^Mean over the models'
+prints "ends with the means" '^Mean overhead'
+run 0 "only the means" sweep --trace "$tiny" copy.json --policy recomp --budget 10%,80% --summary
+prints "a column per budget" '^platform .* 10%  *80%$'
+prints "no mean over fewer models" '^A .* recomp  *-  '
+run 0 "only the means as JSON" sweep --trace "$tiny" --policy recomp --summary --json
+check "has no rows" test "$(field 'list(data)')" = "['means']"
 run 0 "links and engines" sweep --trace "$tiny" --platform B --policy bw --budget 85% \
     --link 12,24 --engine 0,64,96 --json
 check "are combined" test "$(field '[(row["link_bps"], row["engine_bps"]) for row in data["rows"]]
