@@ -22,6 +22,21 @@ for command in "stream encode" "stream decode" "trace show" "trace check" "ratio
     prints "usage of $command" "^Usage: planezip $command"
 done
 
+# The man page knows every option, under the heading of its verb or of all verbs.
+sed 's/\\//g' "$PZ_SOURCE_DIR/docs/planezip.1" >man.txt
+for command in "stream encode" "stream decode" measure "trace show" "trace check" "ratios show" \
+    "ratios compare" "ratios update" plan simulate sweep "platform list" "platform show" hw; do
+    awk -v command="$command" '/^\.S[HS]/ { on = index(", " $0 ",", command) || /ALL VERBS/ } on' \
+        man.txt >section.txt
+    # shellcheck disable=SC2086 # two words
+    "$PLANEZIP" $command --help | sed -n 's/^  [ -][^-][, ] \(--[a-z0-9-]*\).*/\1/p' >names.txt
+    missing=
+    while read -r name; do
+        grep -q -e "$name\\b" section.txt || missing="$missing $name"
+    done <names.txt
+    check "the man page has the options of $command:$missing" test -z "$missing"
+done
+
 refuse 2 "no verb"
 refuse 2 "an unknown verb" compres
 refuse 2 "an unknown option instead of a verb" --frobnicate
