@@ -1,6 +1,7 @@
 /* Evicts one tensor after the other, always at the slot of the highest peak: the candidate with the
- * lowest score, ties to the lower storage.  Costs only grow while tensors are dropped, so a chain
- * is computed again only when its tensor is about to be chosen. */
+ * lowest score, ties to the lower storage.  Costs grow while tensors are dropped (but for the copy
+ * of a clone that is dropped too), so a chain is computed again only when its tensor is about to be
+ * chosen. */
 #include "plan/evict.h"
 
 #include <math.h>

@@ -18,7 +18,7 @@ typedef struct pzi_chain {
     int64_t ns;
     uint64_t peak_bytes;
     bool possible;
-    bool stale;       /* a source has been dropped since; ns is then a lower bound */
+    bool stale;       /* a source has been dropped since: ns is what it cost until then */
     pzi_list sources; /* storages that the replay reads from memory */
 } pzi_chain;
 

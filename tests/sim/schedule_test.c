@@ -7,15 +7,15 @@
 #include "support/test.h"
 #include "tests/sim/scene.h"
 
-enum { MAX_FILES = 200 };
+enum { MAX_FILES = 200, NAME_BYTES = 256 };
 
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(a, b);
 }
 
-/* Names of the schedule files, sorted; the caller frees them. */
-static size_t list_files(const char *folder, char *names[MAX_FILES])
+/* Names of the schedule files, sorted. */
+static size_t list_files(const char *folder, char names[MAX_FILES][NAME_BYTES])
 {
     DIR *dir = opendir(folder);
     struct dirent *entry;
@@ -24,7 +24,7 @@ static size_t list_files(const char *folder, char *names[MAX_FILES])
     while (dir && n < MAX_FILES && (entry = readdir(dir)) != NULL) {
         const char *dot = strrchr(entry->d_name, '.');
         if (dot && strcmp(dot, ".txt") == 0)
-            names[n++] = strdup(entry->d_name);
+            snprintf(names[n++], NAME_BYTES, "%s", entry->d_name);
     }
     if (dir)
         closedir(dir);
@@ -110,7 +110,7 @@ static void check_run(struct scene *scene)
 
 TEST(schedules_computed_by_hand)
 {
-    char *names[MAX_FILES];
+    static char names[MAX_FILES][NAME_BYTES];
     const char *folder = PZ_SOURCE_DIR "/tests/sim/schedules";
     const size_t n = list_files(folder, names);
 
@@ -123,6 +123,5 @@ TEST(schedules_computed_by_hand)
         else
             printf("    line %u: %s\n", scene.line, scene.error);
         scene_free(&scene);
-        free(names[i]);
     }
 }
