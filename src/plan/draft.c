@@ -8,7 +8,7 @@
 /* Lists -----------------------------------------------------------------------------------------
  */
 
-static void push(pzi_planner *p, pzi_list *list, int32_t item)
+void pzi_list_push(pzi_planner *p, pzi_list *list, int32_t item)
 {
     if (list->n == list->room) {
         const size_t room = 2 * list->room + 4;
@@ -27,7 +27,7 @@ static void copy_list(pzi_planner *p, pzi_list *to, const int32_t *items, size_t
 {
     to->n = 0;
     for (size_t i = 0; i < n; i++)
-        push(p, to, items[i]);
+        pzi_list_push(p, to, items[i]);
 }
 
 /* Changes that can be taken back -----------------------------------------------------------------
@@ -144,7 +144,7 @@ static void enter_users(pzi_planner *p, int32_t saved)
     for (size_t i = 0; i < sources->n; i++) {
         const int32_t source = saved_of(p, sources->items[i]);
         if (source != PZI_NONE)
-            push(p, &p->users[source], saved);
+            pzi_list_push(p, &p->users[source], saved);
     }
 }
 
@@ -189,7 +189,7 @@ void pzi_draft_start(pzi_planner *p, uint64_t limit_bytes)
 {
     const pz_trace *trace = p->work->trace;
     p->limit_bytes = limit_bytes;
-    p->n_journal = p->n_affected = 0;
+    p->n_journal = p->n_affected = p->touched.n = 0;
     for (size_t i = 0; i < trace->n_saved; i++)
         start_saved(p, i);
     for (size_t i = 0; i < trace->n_saved; i++)
@@ -200,17 +200,11 @@ void pzi_draft_start(pzi_planner *p, uint64_t limit_bytes)
     pzi_range_max_copy(&p->profile, &p->empty_profile);
 }
 
-bool pzi_draft_idle_at(const pzi_planner *p, int32_t saved, size_t slot)
-{
-    const int32_t last = p->work->trace->saved[saved].last_forward_use;
-    return p->action[saved] == PZ_KEEP && pzi_slot_of(last) < slot &&
-           slot < pzi_slot_before(p->need[saved]);
-}
-
 void pzi_draft_swap(pzi_planner *p, int32_t saved)
 {
     const int32_t last = p->work->trace->saved[saved].last_forward_use;
     p->action[saved] = PZ_SWAP;
+    pzi_draft_touch(p, saved);
     pzi_range_max_add(&p->profile, pzi_slot_of(last) + 1, pzi_slot_before(p->need[saved]) - 1,
                       -(int64_t)pzi_saved_bytes(p->work, (size_t)saved));
 }
@@ -224,6 +218,7 @@ static void need_source(pzi_planner *p, int32_t storage, int32_t op)
         if (p->action[saved] == PZ_SWAP)
             change_profile(p, pzi_slot_before(op), pzi_slot_before(p->need[saved]) - 1, bytes);
         set_cell(p, &p->need[saved], op);
+        pzi_draft_touch(p, saved);
     }
     if (p->end[storage] < op) {
         change_profile(p, pzi_slot_of(p->end[storage]) + 1, pzi_slot_of(op), bytes);
@@ -341,8 +336,10 @@ static void count_readers(pzi_planner *p, const pzi_chain *chain, int32_t step)
 {
     for (size_t i = 0; i < chain->sources.n; i++) {
         const int32_t source = saved_of(p, chain->sources.items[i]);
-        if (source != PZI_NONE)
-            p->readers[source] += step;
+        if (source == PZI_NONE)
+            continue;
+        p->readers[source] += step;
+        pzi_draft_touch(p, source);
     }
 }
 
@@ -357,6 +354,7 @@ static void swap_chains(pzi_chain *a, pzi_chain *b)
 static void commit(pzi_planner *p, int32_t saved)
 {
     p->action[saved] = PZ_DROP;
+    pzi_draft_touch(p, saved);
     for (size_t i = 0; i < p->n_affected; i++) {
         const int32_t user = p->affected[i];
         if (user != saved)
@@ -378,6 +376,7 @@ static void commit(pzi_planner *p, int32_t saved)
 static void reject(pzi_planner *p, int32_t saved)
 {
     const size_t n = p->n_affected;
+    pzi_draft_touch(p, saved);
     take_back_changes(p);
     p->dropped[saved] = 0;
     p->n_affected = 0;

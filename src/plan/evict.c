@@ -27,20 +27,24 @@ static double score_of(const pzi_planner *p, pzi_rule rule, const pzi_copies *co
     return cost / (bytes * idle_s);
 }
 
-static int32_t best_at(const pzi_planner *p, pzi_rule rule, const pzi_copies *copies, size_t slot)
+/* Brings the scores of the tensors up to date that the draft has touched. */
+static void refresh_scores(pzi_planner *p, pzi_rule rule, const pzi_copies *copies)
 {
-    int32_t best = PZI_NONE;
-    double best_score = INFINITY;
-    for (size_t i = 0; i < p->work->trace->n_saved; i++) {
-        if (!pzi_draft_idle_at(p, (int32_t)i, slot) || p->rejected[i] == p->round)
-            continue;
-        const double score = score_of(p, rule, copies, (int32_t)i);
-        if (score < best_score) {
-            best_score = score;
-            best = (int32_t)i;
-        }
+    for (size_t i = 0; i < p->touched.n; i++) {
+        const int32_t saved = p->touched.items[i];
+        const bool candidate = p->action[saved] == PZ_KEEP;
+        pzi_scores_set(&p->scores, saved, candidate ? score_of(p, rule, copies, saved) : INFINITY,
+                       p->need[saved]);
     }
-    return best;
+    p->touched.n = 0;
+}
+
+static void score_all(pzi_planner *p, pzi_rule rule, const pzi_copies *copies)
+{
+    p->touched.n = 0;
+    for (size_t i = 0; i < p->work->trace->n_saved; i++)
+        pzi_draft_touch(p, (int32_t)i);
+    refresh_scores(p, rule, copies);
 }
 
 static bool evict_one(pzi_planner *p, pzi_rule rule, const pzi_copies *copies, int32_t saved)
@@ -54,28 +58,44 @@ static bool evict_one(pzi_planner *p, pzi_rule rule, const pzi_copies *copies, i
     return true;
 }
 
-/* Evicts the best candidate that does not lift another slot above the limit. */
-static bool evict_at(pzi_planner *p, pzi_rule rule, const pzi_copies *copies, size_t slot)
+/* Evicts the best candidate idle at the operator that does not lift another slot above the limit.
+ * Rejected ones are out of the running until something has been evicted. */
+static bool evict_at(pzi_planner *p, pzi_rule rule, const pzi_copies *copies, int32_t op)
 {
-    p->round++;
-    for (;;) {
-        const int32_t saved = best_at(p, rule, copies, slot);
+    bool evicted = false;
+    p->rejected.n = 0;
+    while (!evicted && !p->no_memory) {
+        const int32_t saved = pzi_scores_best(&p->scores, op);
         if (saved == PZI_NONE)
-            return false;
+            break;
         if (p->chains[saved].stale) {
             pzi_draft_chain(p, saved);
-            continue;
+            pzi_draft_touch(p, saved);
+        } else if (evict_one(p, rule, copies, saved)) {
+            evicted = true;
+        } else {
+            pzi_list_push(p, &p->rejected, saved);
         }
-        if (evict_one(p, rule, copies, saved))
-            return true;
-        p->rejected[saved] = p->round;
+        refresh_scores(p, rule, copies);
+        for (size_t i = 0; i < p->rejected.n; i++)
+            pzi_scores_set(&p->scores, p->rejected.items[i], INFINITY,
+                           p->need[p->rejected.items[i]]);
     }
+    for (size_t i = 0; i < p->rejected.n; i++)
+        pzi_draft_touch(p, p->rejected.items[i]);
+    refresh_scores(p, rule, copies);
+    return evicted;
 }
 
 bool pzi_evict(pzi_planner *p, pzi_rule rule, const pzi_copies *copies)
 {
-    while (pzi_draft_peak(p) > p->limit_bytes && !p->no_memory)
-        if (!evict_at(p, rule, copies, pzi_range_max_where(&p->profile)))
+    score_all(p, rule, copies);
+    while (pzi_draft_peak(p) > p->limit_bytes && !p->no_memory) {
+        /* Both slots of an operator have the same idle tensors: from the last forward use to
+         * the need. */
+        const int32_t op = (int32_t)(pzi_range_max_where(&p->profile) / 2);
+        if (!evict_at(p, rule, copies, op))
             return false;
+    }
     return !p->no_memory;
 }

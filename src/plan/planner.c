@@ -18,14 +18,14 @@ static bool allocate(pzi_planner *p, const pz_trace *trace)
     p->readers = calloc(n, sizeof *p->readers);
     p->chains = calloc(n, sizeof *p->chains);
     p->users = calloc(n, sizeof *p->users);
-    p->rejected = calloc(n, sizeof *p->rejected);
     p->replay_bytes = calloc(trace->n_ops, sizeof *p->replay_bytes);
     return p->empty_chains && p->use_position && p->ready_position && p->action && p->dropped &&
-           p->back && p->need && p->end && p->readers && p->chains && p->users && p->rejected &&
-           p->replay_bytes && pzi_range_max_new(2 * trace->n_ops, &p->empty_profile) == PZ_OK &&
+           p->back && p->need && p->end && p->readers && p->chains && p->users && p->replay_bytes &&
+           pzi_range_max_new(2 * trace->n_ops, &p->empty_profile) == PZ_OK &&
            pzi_range_max_new(2 * trace->n_ops, &p->profile) == PZ_OK &&
            pzi_range_max_new(trace->n_saved, &p->d2h_ends) == PZ_OK &&
            pzi_range_max_new(trace->n_saved, &p->h2d_late) == PZ_OK &&
+           pzi_scores_new(p->work, &p->scores) == PZ_OK &&
            pzi_replayer_new(p->work, &p->replayer) == PZ_OK;
 }
 
@@ -117,7 +117,9 @@ void pzi_planner_free(pzi_planner *p)
     free(p->need);
     free(p->end);
     free(p->readers);
-    free(p->rejected);
+    free(p->touched.items);
+    free(p->rejected.items);
+    pzi_scores_free(&p->scores);
     free(p->replay_bytes);
     free(p->journal);
     free(p->affected);

@@ -4,6 +4,7 @@
 #define PZI_PLAN_PLANNER_H
 
 #include "plan/range_max.h"
+#include "plan/scores.h"
 #include "sim/replay.h"
 #include "trace/plan.h"
 
@@ -70,8 +71,9 @@ typedef struct pzi_planner {
     pzi_chain *trials; /* new chains of the dropped tensors that a drop affects */
     int32_t *affected;
     size_t n_affected, room_affected;
-    uint32_t *rejected; /* == round: not in this round */
-    uint32_t round;
+    pzi_scores scores; /* of the kept tensors, see evict.c */
+    pzi_list touched;  /* tensors whose score may have changed */
+    pzi_list rejected;
     bool no_memory;
 } pzi_planner;
 
@@ -87,8 +89,14 @@ static inline uint64_t pzi_draft_peak(const pzi_planner *planner)
     return (uint64_t)pzi_range_max_all(&planner->profile);
 }
 
-/* True if a kept tensor is not needed at the slot: evicting it would help there. */
-bool pzi_draft_idle_at(const pzi_planner *planner, int32_t saved, size_t slot);
+/* Appends to a list; sets no_memory if that fails. */
+void pzi_list_push(pzi_planner *planner, pzi_list *list, int32_t item);
+
+/* Notes that the score of a tensor may have changed. */
+static inline void pzi_draft_touch(pzi_planner *planner, int32_t saved)
+{
+    pzi_list_push(planner, &planner->touched, saved);
+}
 
 /* The up-to-date chain of a tensor that is not dropped, for its first backward use. */
 const pzi_chain *pzi_draft_chain(pzi_planner *planner, int32_t saved);
