@@ -193,7 +193,8 @@ def section_v_d(rows):
             r["replay_ns"] / r["unlimited_ns"] for r in base)
         stall = max((r["stall_memory_ns"] + r["stall_prefetch_ns"]) / r["total_ns"] for r in ours)
         line(f"{platform}: bytes swapped", round(swapped, 2), bytes_more, unit="x")
-        line(f"{platform}: less time on recomputation", round(100 * (1 - replay), 1), less, unit="%")
+        line(f"{platform}: less time on recomputation", round(100 * (1 - replay), 1), less,
+             unit="%")
         line(f"{platform}: stalls at most", round(100 * stall, 2), 1.1, unit="% of the iteration")
 
 
@@ -240,8 +241,8 @@ def figure_5_measured():
 
 def section_v_a():
     title("Section V-A: codec on the bundled sample of activations, geometric mean of models")
-    print("The sample holds chunks of every class with about equal weight, not weighted by tensor size")
-    print("as the paper's; what must be equal is each chunk's size, which the tests check.")
+    print("The sample holds chunks of every class with about equal weight, not weighted by tensor")
+    print("size as the paper's; what must be equal is each chunk's size, which the tests check.")
     head()
     figures = run("measure", "--index", str(DATA / "activations" / "index.csv"))["figure_3"]
     paper = {"bf16": {"planezip": 1.71, "zvc": 1.18, "bpc": 1.50}, "fp32": {"planezip": 1.39}}

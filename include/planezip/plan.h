@@ -292,11 +292,14 @@ PZ_API pz_status pz_simulate(const pz_setup *setup, const pz_plan *plan, pz_repo
                              pz_timeline **timeline, pz_diag *diag);
 
 PZ_API void pz_timeline_free(pz_timeline *timeline);
-/* Events in the order in which they began on their lane's clock; index < pz_timeline_events(). */
+
+/* Number of events.  Within a lane they are in order of time. */
 PZ_API size_t pz_timeline_events(const pz_timeline *timeline);
+/* One of them. */
 PZ_API pz_status pz_timeline_event(const pz_timeline *timeline, size_t index, pz_event *event);
 /* Live storages at the moment of the peak, largest first: id in the file, bytes. */
 PZ_API size_t pz_timeline_peak_count(const pz_timeline *timeline);
+/* One of them; index < pz_timeline_peak_count(). */
 PZ_API pz_status pz_timeline_peak(const pz_timeline *timeline, size_t index, size_t *storage,
                                   uint64_t *bytes);
 /* Chrome trace JSON: lanes compute, D2H, H2D; counters for live bytes and the budget. */
