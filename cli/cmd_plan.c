@@ -168,7 +168,7 @@ static void fill(table *results, const struct scene *scene, const pz_plan *plan,
 static void print_summary(const struct scene *scene, const pz_plan *plan, const pz_report *report)
 {
     table *results = table_new(columns, LENGTH(columns));
-    bool to_output = options.output != NULL && strcmp(options.output, "-") == 0;
+    bool to_output = options.output != NULL && output_is_standard(options.output);
     FILE *stream = to_output ? stderr : stdout;
 
     fill(results, scene, plan, report);

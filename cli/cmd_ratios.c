@@ -273,12 +273,22 @@ static const char *model_of(const char *file)
     return memory_text("%.*s", (int)length, name);
 }
 
+static bool is_utf8(const char *text)
+{
+    json_t *value = json_string(text);
+
+    json_decref(value);
+    return value != NULL;
+}
+
 static int open_table(const char *file, pz_predictor **predictor)
 {
     pz_status result;
 
     if (strcmp(file, "-") == 0 || access(file, F_OK) == 0 || errno != ENOENT)
         return input_predictor(file, predictor);
+    if (!is_utf8(model_of(file)))
+        return fail(file, NULL, "give --model", "its name would be the model's, but is not UTF-8");
     result = pz_predictor_new(model_of(file), predictor);
     if (result != PZ_OK)
         return fail_status(file, result, NULL);
@@ -292,6 +302,8 @@ static int check_measurement(void)
 
     if (status != STATUS_OK)
         return status;
+    if (options.model != NULL && !is_utf8(options.model))
+        return fail_usage("--model: it is not UTF-8");
     if (options.slot < 0)
         return fail_usage("--slot -1: it cannot be negative");
     if (options.coded_bytes == 0 && options.raw_bytes > 0)

@@ -263,7 +263,7 @@ static int run(char **operands, size_t count)
     if (options.timeline != NULL)
         status = save_timeline(timeline);
     /* The timeline may have taken standard output. */
-    if (status == STATUS_OK && (options.timeline == NULL || strcmp(options.timeline, "-") != 0))
+    if (status == STATUS_OK && (options.timeline == NULL || !output_is_standard(options.timeline)))
         print_results(scene, &report, timeline);
     return status;
 }

@@ -124,20 +124,35 @@ static const char *status_hint(pz_status status)
     }
 }
 
+/* Some texts of the library end with what to do; it takes the place of our own advice. */
+static const char *split_hint(char *text, const char *hint)
+{
+    char *end = strstr(text, "; ");
+
+    if (end == NULL)
+        return hint;
+    *end = '\0';
+    return end + 2;
+}
+
 int fail_status(const char *file, pz_status status, const pz_diag *diag)
 {
-    char where[200] = "";
-    const char *text = pz_status_text(status);
+    char where[sizeof diag->path] = "", text[sizeof diag->text];
+    const char *hint = status_hint(status);
+
+    snprintf(text, sizeof text, "%s", pz_status_text(status));
 
     if (diag != NULL) {
         if (diag->line > 0)
             snprintf(where, sizeof where, "%u:%u", (unsigned)diag->line, (unsigned)diag->column);
         else
             snprintf(where, sizeof where, "%s", diag->path);
-        if (diag->text[0] != '\0')
-            text = diag->text;
+        if (diag->text[0] != '\0') {
+            memcpy(text, diag->text, sizeof text);
+            hint = split_hint(text, hint);
+        }
     }
-    return fail(file, where, status_hint(status), "%s", text);
+    return fail(file, where, hint, "%s", text);
 }
 
 int fail_usage(const char *format, ...)

@@ -72,7 +72,7 @@ static bool write_all(int descriptor, const void *data, size_t bytes)
     return true;
 }
 
-static bool is_standard(const char *path)
+bool output_is_standard(const char *path)
 {
     return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 }
@@ -110,7 +110,7 @@ int output_check(const char *path, bool force, bool binary)
     enum target_kind kind;
     struct stat status;
 
-    if (!is_standard(path))
+    if (!output_is_standard(path))
         return examine(path, force, &kind, &status);
     if (binary && !force && isatty(STDOUT_FILENO))
         return fail("standard output", NULL, "name an output, or use -f",
@@ -237,7 +237,7 @@ int output_save(const char *path, bool force, const void *data, size_t bytes)
     char *target;
     int status;
 
-    if (is_standard(path)) {
+    if (output_is_standard(path)) {
         if (fflush(stdout) != 0 || !write_all(STDOUT_FILENO, data, bytes))
             return fail_errno("standard output", "write it");
         return STATUS_OK;

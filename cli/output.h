@@ -10,6 +10,9 @@
 /* To be called first in main(): signals, and standard descriptors that are closed. */
 void output_prepare(void);
 
+/* Whether the path means standard output: "-" and its name in /dev. */
+bool output_is_standard(const char *path);
+
 /* Whether output_save() would refuse the path, to be asked before long work.  Binary data is not
  * written to a terminal.  force allows that and existing files. */
 int output_check(const char *path, bool force, bool binary);

@@ -34,6 +34,7 @@ assert len(same) > 20 and all(a[key] == b[key] for key in same), (a, b)'
     prints "lists storages" '^storage '
     refuse 1 "a budget that the plan does not fit" simulate --trace "$tiny" --plan plan.json \
         --platform A --budget 20%
+    check "with one piece of advice" test "$(grep -o 'raise the budget' err.txt | wc -l)" -eq 1
     run 0 "no ratios" simulate --trace "$tiny" --plan plan.json --platform A
     prints "it says so" '^ratios  *none; every ratio is 1'
     run 0 "another codec" simulate --trace "$tiny" --ratios "$tiny_ratios" --plan plan.json \

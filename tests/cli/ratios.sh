@@ -37,6 +37,8 @@ update="--op 0 --slot 0 --codec planezip --precision bf16 --raw 1MiB --coded 256
     run 0 "or the name that is given" ratios update none.json $update --model bert -o bert.json
     run 0 "is in it" ratios show bert.json --json
     check "as its model" test "$(field 'data["model"]')" = bert
+    refuse 1 "a name that is no UTF-8" ratios update "$(printf 'latin\351.json')" $update
+    refuse 2 "a model that is no UTF-8" ratios update none.json $update --model "$(printf '\351')"
     run 0 "the table grows" ratios update bert.json $update --op -1 --slot 3 -o bert.json -f
     run 0 "the table" ratios show bert.json --json
     check "has two entries" test "$(field 'len(data["entries"])')" -eq 2

@@ -1,6 +1,8 @@
 # What the tests of the program share.  A script sources this file, runs its checks and ends with
 # "finish".  Needed: PLANEZIP (the program), PZ_DATA_DIR, PZ_SOURCE_DIR, an empty working folder.
 set -eu
+LC_ALL=C
+export LC_ALL
 
 data=$PZ_SOURCE_DIR/tests/cli/data
 tiny=$data/tiny.json
