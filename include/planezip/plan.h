@@ -291,6 +291,7 @@ typedef struct pz_event {
 PZ_API pz_status pz_simulate(const pz_setup *setup, const pz_plan *plan, pz_report *report,
                              pz_timeline **timeline, pz_diag *diag);
 
+/* Frees it with its events. */
 PZ_API void pz_timeline_free(pz_timeline *timeline);
 
 /* Number of events.  Within a lane they are in order of time. */
