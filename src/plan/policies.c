@@ -134,7 +134,7 @@ static bool make_candidate(struct run *run, const struct candidate *candidate, u
 
 static uint64_t tightened(uint64_t budget_bytes, int step)
 {
-    return (uint64_t)((double)budget_bytes * (1 - REPLAN_STEP * step));
+    return step == 0 ? budget_bytes : (uint64_t)((double)budget_bytes * (1 - REPLAN_STEP * step));
 }
 
 /* Plans and simulates one candidate, tightening its target until it runs within the budget. */
@@ -274,15 +274,15 @@ pz_status pz_plan_make(const pz_setup *setup, const char *policy_name, pz_plan *
 }
 
 /* The policy's candidates without simulating all of them: one that fits is enough. */
-static bool feasible(struct run *run, const struct policy *policy, uint64_t budget_bytes)
+static pz_status find_one(struct run *run, const struct policy *policy, uint64_t budget_bytes)
 {
+    pz_status status = PZ_ERR_INFEASIBLE;
     run->planned.budget_bytes = budget_bytes;
-    for (size_t i = policy->n; i-- > 0;) {
+    for (size_t i = policy->n; status == PZ_ERR_INFEASIBLE && i-- > 0;) {
         pz_report report;
-        if (try_candidate(run, &policy->candidates[i], 0, &report) == PZ_OK)
-            return true;
+        status = try_candidate(run, &policy->candidates[i], 0, &report);
     }
-    return false;
+    return status;
 }
 
 #define BUDGET_STEPS 1000
@@ -302,11 +302,12 @@ pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy_name,
     int low = 0, high = BUDGET_STEPS;
     while (status == PZ_OK && high - low > 1) {
         const int middle = (low + high) / 2;
-        if (feasible(&run, policy, (uint64_t)(peak * middle / BUDGET_STEPS)))
+        status = find_one(&run, policy, (uint64_t)(peak * middle / BUDGET_STEPS));
+        if (status == PZ_OK)
             high = middle;
         else
             low = middle;
-        status = run.planner.no_memory ? PZ_ERR_MEMORY : PZ_OK;
+        status = status == PZ_ERR_INFEASIBLE ? PZ_OK : status;
     }
     if (status == PZ_OK)
         *budget_bytes = (uint64_t)(peak * high / BUDGET_STEPS);

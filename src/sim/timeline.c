@@ -142,14 +142,14 @@ static json_t *name_json(const char *what, int tid, const char *name)
                      "args", "name", name);
 }
 
-static json_t *event_json(const pz_event *event)
+static json_t *event_json(const pz_event *event, bool *whole)
 {
     json_t *args = json_pack("{s:I}", "op", (json_int_t)event->op);
     if (event->tensor >= 0)
-        json_object_set_new(args, "saved_tensor", json_integer(event->tensor));
+        pzi_json_set(args, "saved_tensor", json_integer(event->tensor), whole);
     if (event->raw_bytes > 0) {
-        json_object_set_new(args, "raw_bytes", json_integer((json_int_t)event->raw_bytes));
-        json_object_set_new(args, "wire_bytes", json_integer((json_int_t)event->wire_bytes));
+        pzi_json_set(args, "raw_bytes", json_integer((json_int_t)event->raw_bytes), whole);
+        pzi_json_set(args, "wire_bytes", json_integer((json_int_t)event->wire_bytes), whole);
     }
     const bool stall = strncmp(event->kind, "stall", strlen("stall")) == 0;
     return json_pack("{s:s,s:s,s:s,s:i,s:i,s:f,s:f,s:o}", "ph", "X", "name",
@@ -164,29 +164,32 @@ static json_t *counter_json(const char *name, int64_t ns, uint64_t bytes)
                      microseconds(ns), "args", "bytes", (json_int_t)bytes);
 }
 
-static void add_names(json_t *list, const pz_timeline *timeline)
+static void add_names(json_t *list, const pz_timeline *timeline, bool *whole)
 {
-    json_array_append_new(list, name_json("process_name", 0, timeline->model));
-    json_array_append_new(list, name_json("thread_name", PZ_LANE_COMPUTE + 1, "compute"));
-    json_array_append_new(list, name_json("thread_name", PZ_LANE_D2H + 1, "D2H copies"));
-    json_array_append_new(list, name_json("thread_name", PZ_LANE_H2D + 1, "H2D copies"));
+    pzi_json_append(list, name_json("process_name", 0, timeline->model), whole);
+    pzi_json_append(list, name_json("thread_name", PZ_LANE_COMPUTE + 1, "compute"), whole);
+    pzi_json_append(list, name_json("thread_name", PZ_LANE_D2H + 1, "D2H copies"), whole);
+    pzi_json_append(list, name_json("thread_name", PZ_LANE_H2D + 1, "H2D copies"), whole);
 }
 
 pz_status pz_timeline_json(const pz_timeline *timeline, char **text)
 {
+    bool whole = true;
     json_t *list = json_array();
-    add_names(list, timeline);
+    add_names(list, timeline, &whole);
     int64_t end_ns = 0;
     for (size_t i = 0; i < timeline->n_events; i++) {
-        json_array_append_new(list, event_json(&timeline->events[i]));
+        pzi_json_append(list, event_json(&timeline->events[i], &whole), &whole);
         if (timeline->events[i].end_ns > end_ns)
             end_ns = timeline->events[i].end_ns;
     }
     for (size_t i = 0; i < timeline->n_samples; i++)
-        json_array_append_new(list, counter_json("live bytes", timeline->samples[i].ns,
-                                                 timeline->samples[i].live_bytes));
-    json_array_append_new(list, counter_json("budget", 0, timeline->budget_bytes));
-    json_array_append_new(list, counter_json("budget", end_ns, timeline->budget_bytes));
-    return pzi_json_text(json_pack("{s:s,s:o}", "displayTimeUnit", "ms", "traceEvents", list),
-                         text);
+        pzi_json_append(
+            list,
+            counter_json("live bytes", timeline->samples[i].ns, timeline->samples[i].live_bytes),
+            &whole);
+    pzi_json_append(list, counter_json("budget", 0, timeline->budget_bytes), &whole);
+    pzi_json_append(list, counter_json("budget", end_ns, timeline->budget_bytes), &whole);
+    json_t *root = json_pack("{s:s,s:o}", "displayTimeUnit", "ms", "traceEvents", list);
+    return pzi_json_text(root, whole, PZI_DIGITS_TYPED, text);
 }

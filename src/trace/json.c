@@ -18,7 +18,8 @@ static pz_status parsed(json_t *value, const json_error_t *error, json_t **root,
         *root = value;
         return PZ_OK;
     }
-    if (json_error_code(error) == json_error_out_of_memory)
+    /* jansson says nothing at all when memory runs out between two tokens. */
+    if (json_error_code(error) == json_error_out_of_memory || error->text[0] == '\0')
         return pzi_no_memory(diag);
     pzi_fail(diag, PZ_ERR_SYNTAX, "not valid JSON: %s", error->text);
     if (diag) {
@@ -228,15 +229,55 @@ int pzi_get_choice(pzi_fields *fields, const char *name, const char *const *name
     return 0;
 }
 
-pz_status pzi_json_text(json_t *root, char **text)
+void pzi_json_set(json_t *object, const char *name, json_t *value, bool *whole)
 {
-    if (!root)
-        return PZ_ERR_MEMORY;
-    char *dumped = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
+    if (json_object_set_new(object, name, value) != 0)
+        *whole = false;
+}
+
+void pzi_json_append(json_t *array, json_t *value, bool *whole)
+{
+    if (json_array_append_new(array, value) != 0)
+        *whole = false;
+}
+
+/* The text as it grows.  jansson ignores some failures of its callback, so they are kept here. */
+struct sink {
+    char *text;
+    size_t bytes, room;
+    bool failed;
+};
+
+static int append_text(const char *text, size_t bytes, void *data)
+{
+    struct sink *sink = data;
+    if (sink->room - sink->bytes <= bytes && !sink->failed) {
+        const size_t room = 2 * sink->room + bytes + 256;
+        char *grown = realloc(sink->text, room);
+        sink->text = grown ? grown : sink->text;
+        sink->room = grown ? room : sink->room;
+        sink->failed = !grown;
+    }
+    if (sink->failed)
+        return -1;
+    memcpy(sink->text + sink->bytes, text, bytes);
+    sink->bytes += bytes;
+    sink->text[sink->bytes] = '\0';
+    return 0;
+}
+
+pz_status pzi_json_text(json_t *root, bool whole, int digits, char **text)
+{
+    struct sink sink = {0};
+    const size_t flags = JSON_INDENT(1) | (size_t)JSON_REAL_PRECISION(digits);
+    const bool dumped =
+        root && whole && json_dump_callback(root, append_text, &sink, flags) == 0 && !sink.failed;
     json_decref(root);
-    if (!dumped)
+    if (!dumped) {
+        free(sink.text);
         return PZ_ERR_MEMORY;
-    *text = dumped;
+    }
+    *text = sink.text;
     return PZ_OK;
 }
 

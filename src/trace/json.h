@@ -45,8 +45,17 @@ int64_t pzi_array_int(pzi_fields *fields, const char *name, const json_t *array,
 void pzi_bad_field(pzi_fields *fields, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Takes ownership of root; one line per element of the top-level arrays, so that files diff well.
- */
-pz_status pzi_json_text(json_t *root, char **text);
+/* Writing.  A document is built with these two; both take the new value, also NULL for one that
+ * could not be made, and clear *whole if it does not become part of the document. */
+void pzi_json_set(json_t *object, const char *name, json_t *value, bool *whole);
+void pzi_json_append(json_t *array, json_t *value, bool *whole);
+
+/* Significant digits of a number: enough for what people type, and enough for every double. */
+#define PZI_DIGITS_TYPED 15
+#define PZI_DIGITS_EXACT 17
+
+/* Takes ownership of root; PZ_ERR_MEMORY if it is NULL or not whole.  One line per element of the
+ * top-level arrays, so that files diff well. */
+pz_status pzi_json_text(json_t *root, bool whole, int digits, char **text);
 
 #endif

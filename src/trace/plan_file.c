@@ -217,14 +217,14 @@ pz_status pz_plan_read(const pz_trace *trace, const char *file, pz_plan **plan, 
 /* Writing ---------------------------------------------------------------------------------------
  */
 
-static json_t *tensor_json(const pz_trace *trace, const pz_plan *plan, size_t i)
+static json_t *tensor_json(const pz_trace *trace, const pz_plan *plan, size_t i, bool *whole)
 {
     const pzi_storage *storage = &trace->storages[trace->saved[i].storage];
     const pzi_step *step = &plan->steps[i];
     json_t *tensor = json_pack("{s:I,s:i,s:i,s:s}", "storage", (json_int_t)storage->id, "op",
                                storage->op, "slot", storage->slot, "action", actions[step->action]);
     if (step->action == PZ_SWAP)
-        json_object_set_new(tensor, "prefetch_op", json_integer(step->prefetch_op));
+        pzi_json_set(tensor, "prefetch_op", json_integer(step->prefetch_op), whole);
     return tensor;
 }
 
@@ -234,9 +234,10 @@ pz_status pz_plan_json(const pz_trace *trace, const pz_plan *plan, char **text)
         return PZ_ERR_MISMATCH;
     char digest[17];
     snprintf(digest, sizeof digest, "%016llx", (unsigned long long)trace->digest);
+    bool whole = true;
     json_t *tensors = json_array();
     for (size_t i = 0; i < plan->n; i++)
-        json_array_append_new(tensors, tensor_json(trace, plan, i));
+        pzi_json_append(tensors, tensor_json(trace, plan, i, &whole), &whole);
     const pz_plan_info *info = &plan->info;
     json_t *root = json_pack(
         "{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:f,s:s,s:o}", "format", "planezip-plan", "version",
@@ -244,5 +245,5 @@ pz_status pz_plan_json(const pz_trace *trace, const pz_plan *plan, char **text)
         info->candidate, "codec", info->codec, "platform", info->platform, "budget_bytes",
         (json_int_t)info->budget_bytes, "predicted_overhead", info->predicted_overhead, "replay",
         replays[plan->replay], "tensors", tensors);
-    return pzi_json_text(root, text);
+    return pzi_json_text(root, whole, PZI_DIGITS_TYPED, text);
 }

@@ -250,24 +250,26 @@ pz_status pz_platform_read(const char *file, pz_platform *platform, pz_diag *dia
     return status == PZ_OK ? from_json(root, platform, diag) : status;
 }
 
-static json_t *to_json(const pz_platform *platform)
+static json_t *to_json(const pz_platform *platform, bool *whole)
 {
     pz_platform p = *platform;
     json_t *root = json_pack("{s:s,s:i,s:s,s:s,s:s,s:s}", "format", "planezip-platform", "version",
                              1, "name", p.name, "description", p.description, "source", p.source,
                              "precision", precisions[p.precision]);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        json_object_set_new(root, numbers[i].name, json_real(*number_at(&p, &numbers[i])));
-    json_object_set_new(root, "launch_ns", json_integer(p.launch_ns));
-    json_object_set_new(root, "transfer_setup_ns", json_integer(p.transfer_ns));
-    json_object_set_new(root, "gpus_per_link", json_integer(p.gpus_per_link));
-    json_object_set_new(root, "memory_bytes", json_integer((json_int_t)p.memory_bytes));
+        pzi_json_set(root, numbers[i].name, json_real(*number_at(&p, &numbers[i])), whole);
+    pzi_json_set(root, "launch_ns", json_integer(p.launch_ns), whole);
+    pzi_json_set(root, "transfer_setup_ns", json_integer(p.transfer_ns), whole);
+    pzi_json_set(root, "gpus_per_link", json_integer(p.gpus_per_link), whole);
+    pzi_json_set(root, "memory_bytes", json_integer((json_int_t)p.memory_bytes), whole);
     return root;
 }
 
 pz_status pz_platform_json(const pz_platform *platform, char **text)
 {
-    return pzi_json_text(to_json(platform), text);
+    bool whole = true;
+    json_t *root = to_json(platform, &whole);
+    return pzi_json_text(root, whole, PZI_DIGITS_TYPED, text);
 }
 
 pz_status pz_platform_check(const pz_platform *platform, pz_diag *diag)

@@ -310,7 +310,15 @@ pz_status pz_predictor_read(const char *file, pz_predictor **predictor, pz_diag 
     return status == PZ_OK ? from_json(root, predictor, diag) : status;
 }
 
-static json_t *entry_json(const struct entry *entry)
+static json_t *measured_json(const struct cell *cell)
+{
+    return json_pack("{s:s,s:s,s:I,s:I,s:I}", "codec", cell->codec, "precision",
+                     precisions[cell->precision], "raw_bytes", (json_int_t)cell->raw_bytes,
+                     "coded_bytes", (json_int_t)cell->coded_bytes, "iteration",
+                     (json_int_t)cell->iteration);
+}
+
+static json_t *entry_json(const struct entry *entry, bool *whole)
 {
     json_t *object = json_pack("{s:I,s:I,s:s}", "op", (json_int_t)entry->op, "slot",
                                (json_int_t)entry->slot, "class", entry->producer_class);
@@ -318,18 +326,14 @@ static json_t *entry_json(const struct entry *entry)
     json_t *measured = json_array();
     for (size_t i = 0; i < entry->n_cells; i++) {
         const struct cell *cell = &entry->cells[i];
-        json_object_set_new(ratios[cell->precision], cell->codec, json_real(cell->ratio));
+        pzi_json_set(ratios[cell->precision], cell->codec, json_real(cell->ratio), whole);
         if (cell->measured)
-            json_array_append_new(measured, json_pack("{s:s,s:s,s:I,s:I,s:I}", "codec", cell->codec,
-                                                      "precision", precisions[cell->precision],
-                                                      "raw_bytes", (json_int_t)cell->raw_bytes,
-                                                      "coded_bytes", (json_int_t)cell->coded_bytes,
-                                                      "iteration", (json_int_t)cell->iteration));
+            pzi_json_append(measured, measured_json(cell), whole);
     }
-    json_object_set_new(object, "bf16", ratios[PZ_BF16]);
-    json_object_set_new(object, "fp32", ratios[PZ_FP32]);
-    if (json_array_size(measured) > 0)
-        json_object_set_new(object, "measured", measured);
+    pzi_json_set(object, "bf16", ratios[PZ_BF16], whole);
+    pzi_json_set(object, "fp32", ratios[PZ_FP32], whole);
+    if (!measured || json_array_size(measured) > 0)
+        pzi_json_set(object, "measured", measured, whole);
     else
         json_decref(measured);
     return object;
@@ -337,12 +341,13 @@ static json_t *entry_json(const struct entry *entry)
 
 pz_status pz_predictor_json(const pz_predictor *predictor, char **text)
 {
+    bool whole = true;
     json_t *entries = json_array();
     for (size_t i = 0; i < predictor->n_entries; i++)
-        json_array_append_new(entries, entry_json(&predictor->entries[i]));
-    return pzi_json_text(json_pack("{s:s,s:i,s:s,s:o}", "format", "planezip-ratios", "version", 1,
-                                   "model", predictor->model, "entries", entries),
-                         text);
+        pzi_json_append(entries, entry_json(&predictor->entries[i], &whole), &whole);
+    json_t *root = json_pack("{s:s,s:i,s:s,s:o}", "format", "planezip-ratios", "version", 1,
+                             "model", predictor->model, "entries", entries);
+    return pzi_json_text(root, whole, PZI_DIGITS_EXACT, text);
 }
 
 /* Predictions ---------------------------------------------------------------------------------- */
