@@ -118,11 +118,13 @@ static inline void PZ_CAT(put_run)(struct pzi_bit_writer *writer, unsigned run)
     pzi_put(writer, code.bits, code.length);
 }
 
+/* Works on a copy of the writer, which then stays in registers. */
 static inline void PZ_CAT(put_planes)(struct pzi_bit_writer *writer, const PZ_PLANE *b, unsigned P,
                                       unsigned p)
 {
     const PZ_PLANE all = PZ_P(below)(p);
     const unsigned L = pzi_position_bits(p);
+    struct pzi_bit_writer to = *writer;
     PZ_PLANE above = PZ_P(of)(0, 0);
     unsigned run = 0;
 
@@ -135,15 +137,16 @@ static inline void PZ_CAT(put_planes)(struct pzi_bit_writer *writer, const PZ_PL
             continue;
         }
         if (run != 0)
-            PZ_CAT(put_run)(writer, run);
+            PZ_CAT(put_run)(&to, run);
         run = 0;
         code = pzi_plane_code(PZ_P(shape)(x, b[j], all), PZ_P(lowest)(x), p, L);
-        pzi_put(writer, code.bits, code.length);
+        pzi_put(&to, code.bits, code.length);
         if (code.length == 1)
-            PZ_CAT(put_plane)(writer, x, p);
+            PZ_CAT(put_plane)(&to, x, p);
     }
     if (run != 0)
-        PZ_CAT(put_run)(writer, run);
+        PZ_CAT(put_run)(&to, run);
+    *writer = to;
 }
 
 static inline void PZ_CAT(put_nonzeros)(struct pzi_bit_writer *writer, const PZ_VIEW *view,
@@ -222,6 +225,18 @@ static inline PZ_PLANE PZ_CAT(get_plane)(struct pzi_bit_reader *reader, unsigned
     return PZ_P(of)(lo, p > 64 ? pzi_get(reader, p - 64) : 0);
 }
 
+/* A verbatim plane whose 1 + p bits are there; `bits` is what pzi_peek() has just returned. */
+static inline PZ_PLANE PZ_CAT(get_verbatim)(struct pzi_bit_reader *reader, uint64_t bits,
+                                            unsigned p)
+{
+    if (p < 56) {
+        pzi_skip(reader, 1 + p);
+        return PZ_P(and)(PZ_P(of)(bits >> 1, 0), PZ_P(below)(p));
+    }
+    pzi_skip(reader, 1);
+    return PZ_CAT(get_plane)(reader, p);
+}
+
 /* The x plane of a code that stands for a single one, or the reason why it stands for none. */
 static inline pz_status PZ_CAT(plane_of_token)(pzi_token token, PZ_PLANE above, unsigned p,
                                                PZ_PLANE *x)
@@ -247,40 +262,50 @@ static inline pz_status PZ_CAT(plane_of_token)(pzi_token token, PZ_PLANE above, 
 }
 
 /* The inverse of put_planes, for every valid stream. */
-static inline pz_status PZ_CAT(get_planes)(struct pzi_bit_reader *reader, PZ_PLANE *b, unsigned P,
-                                           unsigned p)
+static inline pz_status PZ_CAT(parse_planes)(struct pzi_bit_reader *reader, PZ_PLANE *b, unsigned P,
+                                             unsigned p)
 {
     const unsigned R = pzi_run_bits(PZ_W), L = pzi_position_bits(p);
     PZ_PLANE above = PZ_P(of)(0, 0), x;
     unsigned j = P; /* planes j-1 .. 0 are still to be read */
 
     while (j > 0) {
-        const pzi_token token = pzi_parse(pzi_peek(reader), R, L);
+        const uint64_t bits = pzi_peek(reader);
+        const pzi_token token = pzi_parse(bits, R, L);
         const unsigned verbatim_bits = token.kind == PZI_TOKEN_VERBATIM ? p : 0;
-        pz_status status;
 
         if (token.length + verbatim_bits > reader->left_bits)
             return PZ_ERR_CHUNK_END;
-        if (token.kind == PZI_TOKEN_RUN) {
+        if (token.kind == PZI_TOKEN_VERBATIM) {
+            x = PZ_CAT(get_verbatim)(reader, bits, p);
+            above = b[--j] = PZ_P(xor)(x, above);
+        } else if (token.kind == PZI_TOKEN_RUN) {
             if (token.field > j)
                 return PZ_ERR_RUN;
             pzi_skip(reader, token.length);
             for (unsigned end = j - token.field; j > end;)
                 b[--j] = above;
-            continue;
-        }
-        if (token.kind == PZI_TOKEN_VERBATIM) {
-            pzi_skip(reader, token.length);
-            x = PZ_CAT(get_plane)(reader, p);
         } else {
-            status = PZ_CAT(plane_of_token)(token, above, p, &x);
+            const pz_status status = PZ_CAT(plane_of_token)(token, above, p, &x);
+
             if (status != PZ_OK)
                 return status;
             pzi_skip(reader, token.length);
+            above = b[--j] = PZ_P(xor)(x, above);
         }
-        above = b[--j] = PZ_P(xor)(x, above);
     }
     return PZ_OK;
+}
+
+/* Works on a copy of the reader, which then stays in registers. */
+static inline pz_status PZ_CAT(get_planes)(struct pzi_bit_reader *reader, PZ_PLANE *b, unsigned P,
+                                           unsigned p)
+{
+    struct pzi_bit_reader from = *reader;
+    const pz_status status = PZ_CAT(parse_planes)(&from, b, P, p);
+
+    *reader = from;
+    return status;
 }
 
 static inline pz_status PZ_CAT(get_raw)(struct pzi_bit_reader *reader, uint8_t *raw)
