@@ -2,7 +2,7 @@
 # Whatever says JSON or CSV is JSON or CSV.
 . "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
 
-head -c 10000 "$PLANEZIP" >raw
+sample 10000 >raw
 : >empty
 "$PLANEZIP" plan -q --trace "$tiny" --ratios "$tiny_ratios" --platform A --budget 90% -o plan.json
 is_json "a plan" plan.json

@@ -3,7 +3,7 @@
 . "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
 
 plan_tiny="plan -q --trace $tiny --ratios $tiny_ratios --platform A --budget 90%"
-head -c 100000 "$PLANEZIP" >raw
+sample 100000 >raw
 "$PLANEZIP" stream encode -w 32 raw coded
 # shellcheck disable=SC2086 # options
 "$PLANEZIP" $plan_tiny -o plan.json

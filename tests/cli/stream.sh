@@ -4,10 +4,10 @@
 
 : >0
 printf x >1
-head -c 127 "$PLANEZIP" >127
-head -c 4096 "$PLANEZIP" >4096
+sample 127 >127
+sample 4096 >4096
 head -c 4097 /dev/zero >4097
-head -c 300001 "$PLANEZIP" >300001
+sample 300001 >300001
 if [ -r "$PZ_DATA_DIR/activations/gpt2.other" ]; then
     cp "$PZ_DATA_DIR/activations/gpt2.other" .
 fi

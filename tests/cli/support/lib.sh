@@ -104,6 +104,16 @@ is_json()
     fi
 }
 
+# sample BYTES: floats near one another, zeros and noise, the same every time; the last byte is 1.
+sample()
+{
+    python3 -c 'import random, struct, sys
+count, rng = int(sys.argv[1]), random.Random(1)
+words = [rng.choice((0.0, rng.gauss(1, 0.1), rng.random() * 1e9)) for _ in range(count // 4 + 1)]
+data = struct.pack("<%df" % len(words), *words)[:count]
+sys.stdout.buffer.write(data[:-1] + b"\1")' "$1"
+}
+
 # field EXPRESSION: prints a value of the last output, "data", in Python.
 field()
 {
