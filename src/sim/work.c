@@ -14,7 +14,7 @@ static double optimizer_bytes(const pz_trace *trace)
     return 4.0 * (double)trace->parameters * (trace->adamw ? 7 : 5);
 }
 
-static int64_t duration_ns(const pzi_op *op, const pz_platform *platform)
+static double duration_ns(const pzi_op *op, const pz_platform *platform)
 {
     if (op->free_of_cost)
         return 0;
@@ -23,7 +23,30 @@ static int64_t duration_ns(const pzi_op *op, const pz_platform *platform)
         bytes -= (double)op->float_bytes / 2;
     const double math = (double)op->flops / (platform->math_flops * platform->math_fraction);
     const double memory = bytes / (platform->memory_bps * platform->memory_fraction);
-    return platform->launch_ns + (int64_t)llround(fmax(math, memory) * 1e9);
+    return (double)platform->launch_ns + round(fmax(math, memory) * 1e9);
+}
+
+static double optimizer_ns(const pz_trace *trace, const pz_platform *platform)
+{
+    return round(optimizer_bytes(trace) / (platform->memory_bps * platform->memory_fraction) * 1e9);
+}
+
+/* Whatever the plan, an iteration replays no operator more often than there are saved tensors, and
+ * copies each of them twice.  That must be a number of nanoseconds that can be added up. */
+#define MAX_ITERATION_NS 1e18
+
+static bool can_be_counted(const pz_trace *trace, const pz_platform *platform)
+{
+    const double link_bps = fmin(platform->d2h_bps, platform->h2d_bps) / platform->gpus_per_link;
+    double ns = optimizer_ns(trace, platform);
+    for (size_t i = 0; i < trace->n_ops; i++)
+        ns += duration_ns(&trace->ops[i], platform) * (1 + (double)trace->n_saved);
+    for (size_t i = 0; i < trace->n_saved; i++) {
+        const pzi_storage *storage = &trace->storages[trace->saved[i].storage];
+        const double bytes = (double)pzi_storage_bytes(storage, platform->precision);
+        ns += 2 * ((double)platform->transfer_ns + bytes / link_bps * 1e9);
+    }
+    return ns <= MAX_ITERATION_NS;
 }
 
 struct key {
@@ -63,7 +86,7 @@ static void fill(pzi_work *work)
     const pz_trace *trace = work->trace;
     const pz_platform *platform = work->platform;
     for (size_t i = 0; i < trace->n_ops; i++) {
-        work->op_ns[i] = duration_ns(&trace->ops[i], platform);
+        work->op_ns[i] = (int64_t)duration_ns(&trace->ops[i], platform);
         work->start_ns[i + 1] = work->start_ns[i] + work->op_ns[i];
     }
     for (size_t s = 0; s < trace->n_storages; s++) {
@@ -73,8 +96,7 @@ static void fill(pzi_work *work)
     }
     work->forward_ns = work->start_ns[trace->n_forward];
     work->backward_ns = work->start_ns[trace->n_ops] - work->forward_ns;
-    work->optimizer_ns = (int64_t)llround(optimizer_bytes(trace) /
-                                          (platform->memory_bps * platform->memory_fraction) * 1e9);
+    work->optimizer_ns = (int64_t)optimizer_ns(trace, platform);
 }
 
 pz_status pzi_work_new(const pz_trace *trace, const pz_platform *platform, pzi_work *work,
@@ -83,6 +105,9 @@ pz_status pzi_work_new(const pz_trace *trace, const pz_platform *platform, pzi_w
     const pz_status status = pz_platform_check(platform, diag);
     if (status != PZ_OK)
         return status;
+    if (!can_be_counted(trace, platform))
+        return pzi_fail(diag, PZ_ERR_MEANING,
+                        "an iteration of the trace could take more than 30 years on the platform");
     *work = (pzi_work){
         .trace = trace,
         .platform = platform,

@@ -18,7 +18,7 @@ typedef struct pzi_work {
     int64_t optimizer_ns;
 } pzi_work;
 
-/* PZ_ERR_MEMORY, or PZ_ERR_MEANING for a platform out of range. */
+/* PZ_ERR_MEMORY, or PZ_ERR_MEANING for a platform out of range or so slow that times overflow. */
 pz_status pzi_work_new(const pz_trace *trace, const pz_platform *platform, pzi_work *work,
                        pz_diag *diag);
 void pzi_work_free(pzi_work *work);

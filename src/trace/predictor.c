@@ -148,8 +148,9 @@ pz_status pz_predictor_update(pz_predictor *predictor, int64_t op, int64_t slot,
                               pz_precision precision, uint64_t raw_bytes, uint64_t coded_bytes,
                               uint64_t iteration)
 {
-    if (!codec_name_fits(codec) || op < -1 || slot < 0 || (coded_bytes == 0) != (raw_bytes == 0) ||
-        (precision != PZ_FP32 && precision != PZ_BF16))
+    if (!codec_name_fits(codec) || op < -1 || op > INT32_MAX || slot < 0 || slot > INT32_MAX ||
+        (coded_bytes == 0) != (raw_bytes == 0) || (precision != PZ_FP32 && precision != PZ_BF16) ||
+        raw_bytes > INT64_MAX || coded_bytes > INT64_MAX || iteration > INT64_MAX)
         return PZ_ERR_ARGUMENT;
     struct entry *entry = find_entry(predictor, op, slot);
     if (!entry) {
@@ -161,7 +162,8 @@ pz_status pz_predictor_update(pz_predictor *predictor, int64_t op, int64_t slot,
     struct cell *cell = need_cell(entry, codec, precision);
     if (!cell)
         return PZ_ERR_MEMORY;
-    cell->ratio = raw_bytes ? (double)raw_bytes / (double)coded_bytes : 1.0;
+    const double ratio = raw_bytes ? (double)raw_bytes / (double)coded_bytes : 1.0;
+    cell->ratio = ratio < MAX_RATIO ? ratio : MAX_RATIO; /* what a file may hold */
     cell->measured = true;
     cell->raw_bytes = raw_bytes;
     cell->coded_bytes = coded_bytes;

@@ -11,6 +11,7 @@
 #define MAX_BYTES (INT64_C(1) << 48)
 #define MAX_FLOPS (INT64_C(1) << 60)
 #define MAX_COUNT (INT64_C(1) << 30)
+#define MAX_ALL_BYTES (UINT64_C(1) << 56) /* of all storages together */
 #define MAX_DURATION_NS (INT64_C(1) << 50)
 
 static const char *const phases[] = {"forward", "backward", NULL};
@@ -155,10 +156,17 @@ static int compare_ids(const void *a, const void *b)
 static pz_status read_storages(struct reader *r)
 {
     const size_t n = r->trace->n_storages;
+    uint64_t bytes = 0;
     for (size_t i = 0; i < n; i++) {
         const pz_status status = read_storage(r, i);
         if (status != PZ_OK)
             return status;
+        bytes += r->trace->storages[i].bytes;
+        if (bytes > MAX_ALL_BYTES) {
+            pzi_fields fields = pzi_fields_element(r->storages, "storages", i, r->diag);
+            pzi_bad_field(&fields, "bytes", "brings all storages together above 2^56 bytes");
+            return fields.status;
+        }
     }
     qsort(r->ids, n, sizeof *r->ids, compare_ids);
     for (size_t i = 1; i < n; i++) {
