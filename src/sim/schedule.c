@@ -53,9 +53,10 @@ static void start(pzi_schedule *s, const pz_plan *plan)
     }
 }
 
+/* Never nothing, so that what is copied into it always has an address. */
 static size_t room_for(size_t room, size_t used, size_t n)
 {
-    return used + n <= room ? room : 2 * (used + n) + 64;
+    return room > 0 && used + n <= room ? room : 2 * (used + n) + 64;
 }
 
 static bool reserve_ops(pzi_schedule *s, size_t n)

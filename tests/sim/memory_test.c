@@ -62,6 +62,7 @@ void *__wrap_realloc(void *old, size_t bytes)
 
 static struct tracegen text; /* of the trace at hand */
 static pz_platform platform;
+static int evicting; /* states whose budget asks for evictions */
 
 /* One step: 0 is the status of what it does with what is there. */
 struct state {
@@ -250,7 +251,8 @@ static void start(struct state *s, uint64_t seed, int forward_ops)
     s->ratios = tracegen_ratios(&rng, info.saved);
     s->setup.trace = s->trace;
     s->setup.predicted = s->ratios;
-    s->setup.budget_bytes = info.peak_bytes[platform.precision] * 7 / 10;
+    CHECK_EQ_I64(pz_plan_least_budget(&s->setup, "dte", &s->setup.budget_bytes), PZ_OK);
+    evicting += s->setup.budget_bytes < info.peak_bytes[platform.precision];
 }
 
 static void finish(struct state *s)
@@ -275,7 +277,8 @@ TEST(reading_a_trace)
 
 TEST(planning_and_simulating)
 {
-    for (uint64_t seed = 1; seed <= 3; seed++) {
+    evicting = 0;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
         struct state s;
         start(&s, seed, 12);
         fail_each(&s, make_cost_plan, "dte");
@@ -286,6 +289,7 @@ TEST(planning_and_simulating)
         fail_each(&s, times, "times");
         finish(&s);
     }
+    CHECK(evicting >= 2);
 }
 
 TEST(writing_and_reading)

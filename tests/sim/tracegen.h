@@ -26,6 +26,7 @@ struct tracegen {
     int n_storages, n_ops, n_inputs;
     int forward[TRACEGEN_STORAGES]; /* storages of the forward pass, in order of production */
     int n_forward;
+    int parameter;
     int gradient; /* storage of the last gradient, -1 before the first */
     char text[TRACEGEN_TEXT];
     size_t bytes;
@@ -141,8 +142,10 @@ static inline void tracegen_forward_op(struct tracegen *g)
     const int n_reads = 1 + (int)rng_below(g->rng, 2);
     const int n_writes = rng_one_in(g->rng, 4) ? 2 + (int)rng_below(g->rng, 2) : 1;
 
+    /* Now and then something that is made of parameters alone. */
+    const bool alone = rng_one_in(g->rng, 12);
     for (int i = 0; i < n_reads; i++)
-        reads[i] = tracegen_recent(g);
+        reads[i] = alone ? g->parameter : tracegen_recent(g);
     for (int i = 0; i < n_writes; i++)
         writes[i] = tracegen_activation(g, i);
     tracegen_op(g, names[rng_below(g->rng, 3)], true, reads, n_reads, writes, n_writes);
@@ -199,7 +202,7 @@ static inline void tracegen_inputs(struct tracegen *g, int n)
 {
     for (int i = 0; i < n; i++)
         tracegen_keep(g, tracegen_storage(g, "input", -1, i));
-    tracegen_storage(g, "parameter", -1, -1);
+    g->parameter = tracegen_storage(g, "parameter", -1, -1);
 }
 
 static inline void tracegen_text(struct tracegen *g, struct rng *rng, int forward_ops)
