@@ -15,15 +15,6 @@
 extern "C" {
 #endif
 
-/* What went wrong: the place (line and column for syntax, the path of the field for meaning, empty
- * where there is none) and one complete sentence without a full stop. */
-typedef struct pz_diag {
-    uint32_t line;
-    uint32_t column;
-    char path[128];
-    char text[320];
-} pz_diag;
-
 /* Frees a text that one of the _json functions returned. */
 PZ_API void pz_text_free(char *text);
 

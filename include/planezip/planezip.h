@@ -1,12 +1,14 @@
-/* PlaneZip: lossless bit-plane compression of tensors.  This header: versions, statuses and the
- * codec of tensor streams (docs/format.md).  Planning and simulation: planezip/plan.h.
+/* PlaneZip: lossless bit-plane compression of tensors.  This header: versions, statuses, the codec
+ * of tensor streams (docs/format.md), files of tensors, and the container (docs/container.md).
+ * Planning and simulation: planezip/plan.h.
  *
- * The codec is stateless: every function here may be called from any thread at any time, keeps
- * nothing between calls, allocates nothing, and never touches memory outside the buffers that it
- * is given.  Sizes of memory are size_t bytes; a ratio is raw / coded. */
+ * The codec is stateless: every pz_stream_ function may be called from any thread at any time,
+ * keeps nothing between calls, allocates nothing, and never touches memory outside the buffers that
+ * it is given.  Sizes of memory are size_t bytes; a ratio is raw / coded. */
 #ifndef PLANEZIP_PLANEZIP_H
 #define PLANEZIP_PLANEZIP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,7 +53,8 @@ PZ_API const char *pz_version(void);
     X(PZ_ERR_MEANING, "a field of the file is missing, out of range or contradictory") \
     X(PZ_ERR_MISMATCH, "files that belong together do not match")                      \
     X(PZ_ERR_INFEASIBLE, "no plan fits the memory budget")                             \
-    X(PZ_ERR_DATAFLOW, "the plan lets an operator read a value that is not there")
+    X(PZ_ERR_DATAFLOW, "the plan lets an operator read a value that is not there")     \
+    X(PZ_ERR_CHECK, "stored data is damaged: a checksum does not match")
 
 typedef enum pz_status {
 #define PZ_STATUS_ENUM(name, text) name,
@@ -74,6 +77,16 @@ typedef struct pz_where {
     uint32_t block;
     uint32_t bit;
 } pz_where;
+
+/* What is wrong with a file: the place (line and column for syntax; else the path of the field, or
+ * tensor, segment and record; empty where there is none) and one complete sentence without a full
+ * stop. */
+typedef struct pz_diag {
+    uint32_t line;
+    uint32_t column;
+    char path[128];
+    char text[320];
+} pz_diag;
 
 /* ---- What to encode with ----------------------------------------------------------------------
  */
@@ -144,6 +157,233 @@ PZ_API uint64_t pz_stream_chunks(size_t raw_bytes);
  * pz_stream_chunks(raw_bytes) + 1 entries.  Checks the headers and the stream's length only. */
 PZ_API pz_status pz_stream_index(const void *coded, size_t coded_bytes, size_t raw_bytes,
                                  uint64_t *offsets, pz_where *where);
+
+/* ---- Types of elements, docs/container.md, "Types" --------------------------------------------
+ */
+
+/* The values are those of the container and never change; 0 is none. */
+typedef enum pz_dtype {
+    PZ_DTYPE_BOOL = 1,
+    PZ_DTYPE_U8 = 2,
+    PZ_DTYPE_I8 = 3,
+    PZ_DTYPE_U16 = 4,
+    PZ_DTYPE_I16 = 5,
+    PZ_DTYPE_U32 = 6,
+    PZ_DTYPE_I32 = 7,
+    PZ_DTYPE_U64 = 8,
+    PZ_DTYPE_I64 = 9,
+    PZ_DTYPE_F16 = 10,
+    PZ_DTYPE_BF16 = 11,
+    PZ_DTYPE_F32 = 12,
+    PZ_DTYPE_F64 = 13,
+    PZ_DTYPE_C64 = 14,
+    PZ_DTYPE_C128 = 15,
+    PZ_DTYPE_F8_E4M3 = 16,
+    PZ_DTYPE_F8_E5M2 = 17,
+    PZ_DTYPE_F8_E8M0 = 18,
+    PZ_DTYPE_F8_E4M3FNUZ = 19,
+    PZ_DTYPE_F8_E5M2FNUZ = 20,
+    PZ_DTYPE_F6_E2M3 = 21,
+    PZ_DTYPE_F6_E3M2 = 22,
+    PZ_DTYPE_F4 = 23,
+    PZ_DTYPES = 24
+} pz_dtype;
+
+/* "bf16", and the bits of an element.  NULL and 0 for other numbers. */
+PZ_API const char *pz_dtype_name(pz_dtype dtype);
+PZ_API unsigned pz_dtype_bits(pz_dtype dtype);
+
+/* By its short name, by its long one ("bfloat16") or by that of safetensors ("BF16").
+ * PZ_ERR_ARGUMENT for others. */
+PZ_API pz_status pz_dtype_named(const char *name, pz_dtype *dtype);
+
+/* Bytes of a tensor.  shape may be NULL for rank 0, a single element.  PZ_ERR_ARGUMENT if elements
+ * or bytes are 2^63 or more, if elements smaller than a byte do not fill whole bytes, or for an
+ * unknown type. */
+PZ_API pz_status pz_tensor_bytes(pz_dtype dtype, uint32_t rank, const uint64_t *shape,
+                                 uint64_t *bytes);
+
+/* A map from types to symbol widths, docs/container.md, "Profiles".  Names: "native", "paper". */
+typedef enum pz_profile { PZ_PROFILE_NATIVE = 0, PZ_PROFILE_PAPER = 1, PZ_PROFILES = 2 } pz_profile;
+
+/* PZ_ERR_ARGUMENT for an unknown name; bits per symbol, 0 for an unknown type or profile. */
+PZ_API pz_status pz_profile_named(const char *name, pz_profile *profile);
+PZ_API unsigned pz_profile_width(pz_profile profile, pz_dtype dtype);
+
+/* ---- Files of tensors -------------------------------------------------------------------------
+ *
+ * The headers of .npy and .safetensors files.  Their bytes are not trusted; whoever reads a file
+ * brings its first bytes, learns the size of the header, and brings the header.  A pz_diag may be
+ * NULL; it is written only on an error. */
+
+enum { PZ_NPY_START_BYTES = 12, PZ_SAFETENSORS_START_BYTES = 8, PZ_NPY_RANK_MAX = 64 };
+
+/* From the first PZ_NPY_START_BYTES: the bytes before the data.  Versions 1, 2 and 3.
+ * PZ_ERR_FORMAT, PZ_ERR_TRUNCATED. */
+PZ_API pz_status pz_npy_header_bytes(const void *start, size_t start_bytes, size_t *header_bytes,
+                                     pz_diag *diag);
+
+typedef struct pz_npy {
+    pz_dtype dtype;
+    bool fortran_order; /* the first dimension is contiguous; bytes stay as they are */
+    uint32_t rank;
+    uint64_t shape[PZ_NPY_RANK_MAX];
+    uint64_t data_bytes;
+} pz_npy;
+
+/* Reads a header.  Elements that NumPy itself cannot name (kinds V, M, m, as ml_dtypes writes
+ * bfloat16) take the type as_dtype of the same size, which is 0 if none was told.  PZ_ERR_FORMAT
+ * for what is no .npy file, for types without a pz_dtype, structures, objects and big-endian
+ * numbers; PZ_ERR_SYNTAX, PZ_ERR_MEANING. */
+PZ_API pz_status pz_npy_parse(const void *header, size_t header_bytes, pz_dtype as_dtype,
+                              pz_npy *npy, pz_diag *diag);
+
+/* From the first PZ_SAFETENSORS_START_BYTES: the bytes before the data, at most 100 MB.
+ * PZ_ERR_FORMAT, PZ_ERR_TRUNCATED. */
+PZ_API pz_status pz_safetensors_header_bytes(const void *start, size_t start_bytes,
+                                             size_t *header_bytes, pz_diag *diag);
+
+typedef struct pz_safetensors pz_safetensors;
+
+/* Where a tensor lies: begin_bytes is counted from the end of the header. */
+typedef struct pz_safetensors_entry {
+    const char *name;
+    pz_dtype dtype;
+    uint32_t rank;
+    const uint64_t *shape;
+    uint64_t begin_bytes;
+    uint64_t bytes;
+} pz_safetensors_entry;
+
+/* Reads a header.  The data must be covered without gaps and overlaps.  PZ_ERR_FORMAT,
+ * PZ_ERR_SYNTAX, PZ_ERR_MEANING (the name of the tensor), PZ_ERR_MEMORY.  The header may be freed
+ * at once. */
+PZ_API pz_status pz_safetensors_parse(const void *header, size_t header_bytes,
+                                      pz_safetensors **file, pz_diag *diag);
+PZ_API void pz_safetensors_free(pz_safetensors *file);
+
+/* Number of tensors, and the tensors in the order of their data; names and shapes live as long as
+ * file.  NULL past the end. */
+PZ_API size_t pz_safetensors_count(const pz_safetensors *file);
+PZ_API const pz_safetensors_entry *pz_safetensors_tensor(const pz_safetensors *file, size_t index);
+
+/* Bytes of all tensors: what must follow the header. */
+PZ_API uint64_t pz_safetensors_data_bytes(const pz_safetensors *file);
+
+/* ---- Container .pz, docs/container.md ---------------------------------------------------------
+ *
+ * A writer or a reader belongs to one thread at a time; several readers of one file are
+ * independent.  Bytes go through functions of the caller.  They may take or give less than asked
+ * for and are called again then; a status other than PZ_OK ends the call that they were called from
+ * and is returned.  A pz_diag may be NULL; it is written only on an error. */
+
+/* A length that is not known yet; no segment. */
+#define PZ_UNKNOWN UINT64_MAX
+
+enum {
+    PZ_SEGMENT_BYTES = 1 << 24,     /* raw bytes of a segment by default */
+    PZ_SEGMENT_MAX_BYTES = 1 << 28, /* and at most */
+    PZ_PAGE_BYTES = 1 << 16         /* what a random access decodes at least */
+};
+
+/* A key without zero bytes and a value of any bytes. */
+typedef struct pz_metadata {
+    const char *key;
+    const void *value;
+    uint64_t value_bytes;
+} pz_metadata;
+
+/* A tensor of a container.  The first part is for both sides; what follows is told by a reader and
+ * ignored by a writer.  shape[0] may be PZ_UNKNOWN to a writer, and is so in a reader that goes
+ * front to back until the tensor's end is read. */
+typedef struct pz_tensor {
+    size_t size; /* sizeof(pz_tensor) */
+    const char *name;
+    pz_dtype dtype;
+    pz_mode mode;
+    uint32_t rank;
+    const uint64_t *shape;
+    const pz_metadata *metadata;
+    size_t metadata_count;
+
+    uint64_t raw_bytes;    /* PZ_UNKNOWN as long as the shape is */
+    uint64_t stream_bytes; /* its streams; this and what follows: PZ_UNKNOWN before the end */
+    uint64_t stored_bytes; /* all its records, streams included */
+    uint64_t segments;
+    uint64_t chunks;
+    uint64_t raw_chunks;
+    uint64_t blocks[PZ_ENCODINGS]; /* canonical winners, as in pz_stats */
+} pz_tensor;
+
+typedef struct pz_writer pz_writer;
+
+typedef struct pz_writer_options {
+    size_t size; /* sizeof(pz_writer_options) */
+    /* Takes at least one of the bytes, *done of them. */
+    pz_status (*write)(void *user, const void *data, size_t bytes, size_t *done);
+    void *user;
+    uint64_t segment_bytes; /* 0: PZ_SEGMENT_BYTES; a multiple of PZ_CHUNK_BYTES */
+} pz_writer_options;
+
+/* A writer: metadata of the file, then for each tensor begin, data in pieces of any size, end; then
+ * finish, which writes the index.  Calls in another order are PZ_ERR_ARGUMENT.  After an error
+ * every call returns it again.  Holds one segment and the index in memory. */
+PZ_API pz_status pz_writer_new(const pz_writer_options *options, pz_writer **writer);
+PZ_API void pz_writer_free(pz_writer *writer);
+PZ_API pz_status pz_writer_metadata(pz_writer *writer, const pz_metadata *metadata, size_t count);
+
+/* PZ_ERR_ARGUMENT for a name that is missing, an unknown type or mode, or a shape that
+ * pz_tensor_bytes() refuses; the writer can go on then.  Nothing of tensor is used after the call.
+ */
+PZ_API pz_status pz_writer_begin(pz_writer *writer, const pz_tensor *tensor);
+PZ_API pz_status pz_writer_data(pz_writer *writer, const void *data, size_t bytes);
+
+/* PZ_ERR_ARGUMENT if the data does not have the size of the shape, or is no whole number of rows
+ * where the length was not known. */
+PZ_API pz_status pz_writer_end(pz_writer *writer);
+PZ_API pz_status pz_writer_finish(pz_writer *writer);
+
+typedef struct pz_reader pz_reader;
+
+typedef struct pz_reader_options {
+    size_t size; /* sizeof(pz_reader_options) */
+    /* One of these two: bytes in order, for a reader that goes front to back, or bytes at any place
+     * of a file of file_bytes, for random access.  *got is 0 at the end of the file. */
+    pz_status (*read)(void *user, void *to, size_t bytes, size_t *got);
+    pz_status (*read_at)(void *user, uint64_t from, void *to, size_t bytes, size_t *got);
+    void *user;
+    uint64_t file_bytes;
+    bool check_pages; /* front to back: also the checks that are for random access */
+} pz_reader_options;
+
+/* Opens a container: reads its header and metadata, and for random access the index. */
+PZ_API pz_status pz_reader_new(const pz_reader_options *options, pz_reader **reader, pz_diag *diag);
+PZ_API void pz_reader_free(pz_reader *reader);
+
+/* The metadata of the file, *count entries that live as long as the reader. */
+PZ_API const pz_metadata *pz_reader_metadata(const pz_reader *reader, size_t *count);
+
+/* Front to back: goes to the next tensor, past what is left of this one; *tensor lives until the
+ * next call and is NULL at the end, after index and footer were checked. */
+PZ_API pz_status pz_reader_next(pz_reader *reader, const pz_tensor **tensor, pz_diag *diag);
+
+/* Front to back: the next segment of the tensor, decoded and checked; *raw lives until the next
+ * call.  *bytes is 0 at the tensor's end, which makes *tensor complete.  If an error concerns the
+ * content of a segment alone, *bytes tells how much of the tensor is lost, and the next call goes
+ * on behind it; after any other error *bytes is 0 and every call returns it again. */
+PZ_API pz_status pz_reader_segment(pz_reader *reader, const void **raw, size_t *bytes,
+                                   pz_diag *diag);
+
+/* Random access: number of tensors, each of them (NULL past the end; lives as long as the reader),
+ * and the first one of a name (PZ_UNKNOWN if there is none). */
+PZ_API uint64_t pz_reader_count(const pz_reader *reader);
+PZ_API const pz_tensor *pz_reader_tensor(const pz_reader *reader, uint64_t index);
+PZ_API uint64_t pz_reader_find(const pz_reader *reader, const char *name);
+
+/* Random access: bytes [from, from + bytes) of a tensor into to.  Reads and decodes the pages that
+ * hold them; everything returned is checked.  PZ_ERR_ARGUMENT past the tensor's end. */
+PZ_API pz_status pz_reader_read(pz_reader *reader, uint64_t index, uint64_t from, size_t bytes,
+                                void *to, pz_diag *diag);
 
 /* ---- Instruction sets -------------------------------------------------------------------------
  */

@@ -1,5 +1,5 @@
 /* Filling in a pz_diag.  Knows no file format. */
-#include "trace/diag.h"
+#include "base/diag.h"
 
 #include <stdarg.h>
 #include <stdio.h>
