@@ -48,10 +48,15 @@ static inline int tracegen_storage(struct tracegen *g, const char *kind, int op,
 {
     static const char *const dtypes[] = {"float32", "float32", "float32", "int64", "bool"};
 
+    /* One random number a statement: the order of evaluation is the compiler's affair. */
+    const char *dtype = dtypes[rng_below(g->rng, 5)];
+    const uint64_t most = rng_one_in(g->rng, 3) ? 2000 : 200;
+    const unsigned bytes = (unsigned)(2 * (1 + rng_below(g->rng, most)));
+
     g->storages[g->n_storages] = (struct tracegen_storage){
         .kind = kind,
-        .dtype = dtypes[rng_below(g->rng, 5)],
-        .bytes = (unsigned)(2 * (1 + rng_below(g->rng, rng_one_in(g->rng, 3) ? 2000 : 200))),
+        .dtype = dtype,
+        .bytes = bytes,
         .op = op,
         .slot = slot,
     };
@@ -74,6 +79,8 @@ static inline void tracegen_op(struct tracegen *g, const char *name, bool forwar
 {
     const bool view = n_writes == 0;
     const unsigned bytes = view ? 0 : (unsigned)rng_below(g->rng, 5000);
+    const unsigned float_bytes = (unsigned)rng_below(g->rng, bytes + 1);
+    const unsigned flops = view ? 0 : (unsigned)rng_below(g->rng, 3000);
 
     tracegen_print(g, "%s{\"name\":\"%s\",\"phase\":\"%s\",\"view\":%s,\"reads\":[",
                    g->n_ops ? ",\n" : "", name, forward ? "forward" : "backward",
@@ -81,9 +88,7 @@ static inline void tracegen_op(struct tracegen *g, const char *name, bool forwar
     tracegen_list(g, reads, n_reads);
     tracegen_print(g, "],\"writes\":[");
     tracegen_list(g, writes, n_writes);
-    tracegen_print(g, "],\"flops\":%u,\"bytes\":%u,\"float_bytes\":%u}",
-                   (unsigned)(view ? 0 : rng_below(g->rng, 3000)), bytes,
-                   (unsigned)rng_below(g->rng, bytes + 1));
+    tracegen_print(g, "],\"flops\":%u,\"bytes\":%u,\"float_bytes\":%u}", flops, bytes, float_bytes);
     g->n_ops++;
 }
 
@@ -252,12 +257,12 @@ static inline pz_platform tracegen_platform(struct rng *rng)
                      .math_flops = 1e9,
                      .math_fraction = 1,
                      .memory_bps = 1e9,
-                     .memory_fraction = 1,
-                     .gpus_per_link = 1 + (uint32_t)rng_below(rng, 2),
-                     .launch_ns = (int64_t)rng_below(rng, 100),
-                     .transfer_ns = (int64_t)rng_below(rng, 100),
-                     .precision = rng_one_in(rng, 2) ? PZ_BF16 : PZ_FP32};
+                     .memory_fraction = 1};
 
+    p.gpus_per_link = 1 + (uint32_t)rng_below(rng, 2);
+    p.launch_ns = (int64_t)rng_below(rng, 100);
+    p.transfer_ns = (int64_t)rng_below(rng, 100);
+    p.precision = rng_one_in(rng, 2) ? PZ_BF16 : PZ_FP32;
     p.d2h_bps = 1e8 * (double)(1 + rng_below(rng, 30));
     p.h2d_bps = 1e8 * (double)(1 + rng_below(rng, 30));
     if (!rng_one_in(rng, 3))
