@@ -1,8 +1,8 @@
 /* Types of elements and the symbol widths that the profiles give them: docs/container.md, "Types"
  * and "Profiles". */
-#include <string.h>
+#include "base/dtype.h"
 
-#include "planezip/planezip.h"
+#include <string.h>
 
 /* part_bits: of a number; less than bits for complex types. */
 static const struct {
@@ -23,7 +23,7 @@ static const struct {
     [PZ_DTYPE_F32] = {"f32", "float32", "F32", 32, 32},
     [PZ_DTYPE_F64] = {"f64", "float64", "F64", 64, 64},
     [PZ_DTYPE_C64] = {"c64", "complex64", "C64", 64, 32},
-    [PZ_DTYPE_C128] = {"c128", "complex128", "C128", 128, 64},
+    [PZ_DTYPE_C128] = {"c128", "complex128", "", 128, 64},
     [PZ_DTYPE_F8_E4M3] = {"f8_e4m3", "float8_e4m3fn", "F8_E4M3", 8, 8},
     [PZ_DTYPE_F8_E5M2] = {"f8_e5m2", "float8_e5m2", "F8_E5M2", 8, 8},
     [PZ_DTYPE_F8_E8M0] = {"f8_e8m0", "float8_e8m0fnu", "F8_E8M0", 8, 8},
@@ -51,7 +51,7 @@ unsigned pz_dtype_bits(pz_dtype dtype)
 
 pz_status pz_dtype_named(const char *name, pz_dtype *dtype)
 {
-    if (name == NULL || dtype == NULL)
+    if (name == NULL || dtype == NULL || name[0] == '\0')
         return PZ_ERR_ARGUMENT;
     for (unsigned i = 1; i < PZ_DTYPES; i++) {
         if (strcmp(name, dtypes[i].name) == 0 || strcmp(name, dtypes[i].long_name) == 0 ||
@@ -61,6 +61,14 @@ pz_status pz_dtype_named(const char *name, pz_dtype *dtype)
         }
     }
     return PZ_ERR_ARGUMENT;
+}
+
+pz_dtype pzi_dtype_of_safetensors(const char *name)
+{
+    for (unsigned i = 1; i < PZ_DTYPES; i++)
+        if (dtypes[i].safetensors_name[0] != '\0' && strcmp(name, dtypes[i].safetensors_name) == 0)
+            return (pz_dtype)i;
+    return (pz_dtype)0;
 }
 
 pz_status pz_tensor_bytes(pz_dtype dtype, uint32_t rank, const uint64_t *shape, uint64_t *bytes)
