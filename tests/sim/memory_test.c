@@ -103,19 +103,19 @@ static pz_status simulate(struct state *s)
 static pz_status least_budget(struct state *s)
 {
     uint64_t budget;
-    return pz_plan_least_budget(&s->setup, "planezip", &budget);
+    return pz_plan_least_budget(&s->setup, "planezip", &budget, NULL);
 }
 
 static pz_status costs(struct state *s)
 {
     int64_t swap_ns[TRACEGEN_STORAGES], recompute_ns[TRACEGEN_STORAGES];
-    return pz_trace_costs(s->trace, &platform, swap_ns, recompute_ns);
+    return pz_trace_costs(s->trace, &platform, swap_ns, recompute_ns, NULL);
 }
 
 static pz_status times(struct state *s)
 {
     pz_times out;
-    return pz_trace_times(s->trace, &platform, &out);
+    return pz_trace_times(s->trace, &platform, s->ratios, &out, NULL);
 }
 
 static pz_status write_plan(struct state *s)
@@ -251,7 +251,7 @@ static void start(struct state *s, uint64_t seed, int forward_ops)
     s->ratios = tracegen_ratios(&rng, info.saved);
     s->setup.trace = s->trace;
     s->setup.predicted = s->ratios;
-    CHECK_EQ_I64(pz_plan_least_budget(&s->setup, "dte", &s->setup.budget_bytes), PZ_OK);
+    CHECK_EQ_I64(pz_plan_least_budget(&s->setup, "dte", &s->setup.budget_bytes, NULL), PZ_OK);
     evicting += s->setup.budget_bytes < info.peak_bytes[platform.precision];
 }
 

@@ -88,7 +88,7 @@ TEST(forward_and_backward_times)
             pz_times times;
             TEST_CONTEXT("%s on %c", models[m].name, 'A' + k);
             CHECK_EQ_I64(pz_platform_named(k ? "B" : "a", &platform), PZ_OK);
-            CHECK_EQ_I64(pz_trace_times(traces[m], &platform, &times), PZ_OK);
+            CHECK_EQ_I64(pz_trace_times(traces[m], &platform, NULL, &times, NULL), PZ_OK);
             CHECK(rounds_to((double)times.forward_ns / 1e6, want[0], want[0] < 100 ? 0.1 : 1));
             CHECK(rounds_to((double)times.backward_ns / 1e6, want[1], want[1] < 100 ? 0.1 : 1));
             /* Figure 1b: 7 to 37 % of the saved bytes on A, 6 to 12 % on B. */
@@ -109,7 +109,7 @@ TEST(images_per_second)
     if (!read_models())
         return;
     CHECK_EQ_I64(pz_platform_named("B", &platform), PZ_OK);
-    CHECK_EQ_I64(pz_trace_times(traces[0], &platform, &times), PZ_OK);
+    CHECK_EQ_I64(pz_trace_times(traces[0], &platform, NULL, &times, NULL), PZ_OK);
     pz_trace_get_info(traces[0], &info);
     const double seconds =
         (double)(times.forward_ns + times.backward_ns + times.optimizer_ns) / 1e9;
@@ -135,7 +135,7 @@ static size_t add_costs(const pz_trace *trace, const pz_platform *platform, stru
     pz_saved saved;
     size_t n = 0;
 
-    CHECK_EQ_I64(pz_trace_costs(trace, platform, swap_ns, recompute_ns), PZ_OK);
+    CHECK_EQ_I64(pz_trace_costs(trace, platform, swap_ns, recompute_ns, NULL), PZ_OK);
     for (size_t i = 0; pz_trace_get_saved(trace, i, &saved) == PZ_OK; i++)
         if (recompute_ns[i] != INT64_MAX && recompute_ns[i] > 0)
             costs[n++] = (struct cost){(double)swap_ns[i] / (double)recompute_ns[i],

@@ -174,7 +174,7 @@ TEST(any_plan_runs_with_enough_memory)
             return;
         int64_t *costs = calloc(2 * w.info.saved + 1, sizeof *costs);
         int64_t *recompute_ns = costs + w.info.saved;
-        CHECK_EQ_I64(pz_trace_costs(w.trace, &w.platform, costs, recompute_ns), PZ_OK);
+        CHECK_EQ_I64(pz_trace_costs(w.trace, &w.platform, costs, recompute_ns, NULL), PZ_OK);
         CHECK_EQ_I64(pz_plan_new(w.trace, &plan), PZ_OK);
         for (int k = 0; k < 4; k++) {
             random_plan(&w, recompute_ns, plan);
@@ -310,7 +310,7 @@ TEST(least_budget_is_feasible)
             pz_report report;
             w.setup.predicted = without_ratios(&policy) ? NULL : w.predicted;
             TEST_CONTEXT("seed %" PRIu64 ", %s", seed, policy.name);
-            CHECK_EQ_I64(pz_plan_least_budget(&w.setup, policy.name, &w.setup.budget_bytes), PZ_OK);
+            CHECK_EQ_I64(pz_plan_least_budget(&w.setup, policy.name, &w.setup.budget_bytes, NULL), PZ_OK);
             CHECK(w.setup.budget_bytes <= w.info.peak_bytes[w.platform.precision]);
             CHECK_EQ_I64(pz_plan_make(&w.setup, policy.name, &plan, &report, NULL), PZ_OK);
             pz_plan_free(plan);
@@ -348,26 +348,28 @@ static bool lives(const pzi_schedule *schedule, const pz_plan *plan, size_t s, s
 }
 
 /* Highest memory of the replays before op, above what lives there. */
-static int64_t replays_before(const pzi_schedule *schedule, int32_t op)
+static int64_t replays_before(pzi_schedule *schedule, pzi_replayer *replayer, int32_t op)
 {
     int64_t live = 0, peak = 0;
 
     for (size_t r = 0; r < schedule->n_runs; r++) {
         if (schedule->runs[r].op != op)
             continue;
-        for (uint32_t k = schedule->runs[r].ops; k < schedule->runs[r].ops_end; k++) {
-            live += (int64_t)schedule->alloc_bytes[k];
+        const pzi_replay *replay = pzi_schedule_replay(schedule, replayer, r);
+        for (size_t k = 0; k < replay->n_ops; k++) {
+            live += (int64_t)replay->alloc_bytes[k];
             peak = live > peak ? live : peak;
-            live -= (int64_t)schedule->free_bytes[k];
+            live -= (int64_t)replay->free_bytes[k];
         }
     }
     return peak;
 }
 
-static int64_t naive_slot(const pzi_schedule *schedule, const pz_plan *plan, size_t slot)
+static int64_t naive_slot(pzi_schedule *schedule, pzi_replayer *replayer, const pz_plan *plan,
+                          size_t slot)
 {
     const pz_trace *trace = schedule->work->trace;
-    int64_t bytes = slot % 2 == 0 ? replays_before(schedule, (int32_t)(slot / 2)) : 0;
+    int64_t bytes = slot % 2 == 0 ? replays_before(schedule, replayer, (int32_t)(slot / 2)) : 0;
 
     for (size_t s = 0; s < trace->n_storages; s++)
         if (schedule->work->bytes[s] > 0 && lives(schedule, plan, s, slot))
@@ -387,7 +389,7 @@ static bool profile_agrees(pzi_planner *p, pz_plan *plan)
         return false;
     for (size_t slot = 0; slot < 2 * trace->n_ops && same; slot++)
         same = CHECK_EQ_I64(pzi_range_max_get(&p->profile, slot, slot),
-                            naive_slot(&schedule, plan, slot));
+                            naive_slot(&schedule, &p->replayer, plan, slot));
     for (size_t i = 0; i < trace->n_saved && same; i++)
         same = CHECK_EQ_I64(p->need[i], schedule.need[i]);
     pzi_schedule_free(&schedule);
@@ -421,7 +423,7 @@ TEST(profile_of_a_draft_is_that_of_its_schedule)
         if (!world_new(&w, seed, 2 + (int)(seed % 25)))
             return;
         CHECK_EQ_I64(pzi_work_new(w.trace, &w.platform, &work, NULL), PZ_OK);
-        CHECK_EQ_I64(pzi_planner_new(&work, &w.setup, &planner), PZ_OK);
+        CHECK_EQ_I64(pzi_planner_new(&work, &planner), PZ_OK);
         CHECK_EQ_I64(pz_plan_new(w.trace, &plan), PZ_OK);
         for (int k = 0; k < 2; k++) {
             pzi_draft_start(&planner, w.setup.budget_bytes);
@@ -456,7 +458,7 @@ TEST(stale_chains_are_lower_bounds)
         if (!world_new(&w, seed, 2 + (int)(seed % 25)))
             return;
         CHECK_EQ_I64(pzi_work_new(w.trace, &w.platform, &work, NULL), PZ_OK);
-        CHECK_EQ_I64(pzi_planner_new(&work, &w.setup, &p), PZ_OK);
+        CHECK_EQ_I64(pzi_planner_new(&work, &p), PZ_OK);
         pzi_draft_start(&p, UINT64_C(1) << 60);
         for (int k = 0; k < 8 && w.info.saved > 0; k++) {
             const int32_t saved = (int32_t)rng_below(&w.rng, w.info.saved);
@@ -557,7 +559,7 @@ TEST(no_policy_beats_the_best_plan)
             w.setup.budget_bytes = w.setup.budget_bytes * (50 + rng_below(&w.rng, 50)) / 100;
             s.w = &w;
             s.recompute_ns = costs + w.info.saved;
-            CHECK_EQ_I64(pz_trace_costs(w.trace, &w.platform, costs, costs + w.info.saved), PZ_OK);
+            CHECK_EQ_I64(pz_trace_costs(w.trace, &w.platform, costs, costs + w.info.saved, NULL), PZ_OK);
             CHECK_EQ_I64(pzi_work_new(w.trace, &w.platform, &s.work, NULL), PZ_OK);
             CHECK_EQ_I64(pzi_replayer_new(&s.work, &s.replayer), PZ_OK);
             CHECK_EQ_I64(pz_plan_new(w.trace, &s.plan), PZ_OK);
