@@ -7,13 +7,11 @@
 #include "output.h"
 #include "report.h"
 #include "table.h"
-#include "units.h"
 
 #include <planezip/plan.h>
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static struct {
     const char *trace, *ratios, *actual, *platform, *policy, *output;
@@ -21,11 +19,6 @@ static struct {
     pz_signature signature;
     bool force, json;
 } options = {.policy = "planezip"};
-
-static const char *parse_budget(const char *text, void *target)
-{
-    return units_parse_budget(text, target);
-}
 
 static const option plan_options[] = {
     OPTION_NEEDED('t', "trace", "TRACE", option_text, &options.trace, "trace of the iteration"),
@@ -38,7 +31,7 @@ static const option plan_options[] = {
            "operator or none"),
     OPTION_NEEDED('p', "platform", "PLATFORM", option_text, &options.platform,
                   "built-in platform or file"),
-    OPTION_NEEDED('b', "budget", "B", parse_budget, &options.budget,
+    OPTION_NEEDED('b', "budget", "B", option_budget, &options.budget,
                   "memory for activations: 12GiB, or 50% of the peak"),
     OPTION(0, "policy", "NAME", option_text, &options.policy, "planning policy (planezip)"),
     OPTION('o', "output", "PLAN", option_text, &options.output,
@@ -80,17 +73,8 @@ struct scene {
 static int read_table(const struct scene *scene, const char *file, pz_signature signature,
                       double **ratios)
 {
-    pz_predictor *predictor;
-    int status;
-
-    *ratios = NULL;
-    if (file == NULL)
-        return STATUS_OK;
-    status = input_predictor(file, &predictor);
-    if (status != STATUS_OK)
-        return status;
-    return input_ratios(file, predictor, scene->trace, scene->policy.codec,
-                        scene->platform.precision, signature, ratios);
+    return input_file_ratios(file, scene->trace, scene->policy.codec, scene->platform.precision,
+                             signature, ratios);
 }
 
 static int read_scene(struct scene *scene)
@@ -115,19 +99,20 @@ static int read_scene(struct scene *scene)
         .platform = &scene->platform,
         .predicted = scene->predicted,
         .actual = scene->actual,
-        .budget_bytes = units_budget_bytes(&options.budget, scene->peak_bytes),
     };
-    if (scene->setup.budget_bytes == 0)
-        return fail_usage("--budget '%s': it is less than one byte", options.budget.text);
-    return STATUS_OK;
+    return options_budget(&options.budget, scene->peak_bytes, &scene->setup.budget_bytes);
 }
 
 static int fail_infeasible(const struct scene *scene)
 {
     const char *hint = "no budget below the peak is feasible";
     uint64_t least;
+    pz_diag diag = {0};
+    pz_status result = pz_plan_least_budget(&scene->setup, scene->policy.name, &least, &diag);
 
-    if (pz_plan_least_budget(&scene->setup, scene->policy.name, &least) == PZ_OK)
+    if (result != PZ_OK)
+        return fail_status(options.trace, result, &diag);
+    if (least < scene->peak_bytes)
         hint = memory_text("the least feasible budget is %" PRIu64 " bytes (%s)", least,
                            report_budget(least, scene->peak_bytes));
     return fail(options.trace,
@@ -149,11 +134,7 @@ static void fill(table *results, const struct scene *scene, const pz_plan *plan,
     table_text(results, names_precision(scene->platform.precision));
     table_text(results, scene->policy.name);
     table_text(results, info.candidate);
-    table_text(results, scene->policy.codec);
-    if (strcmp(scene->policy.codec, "none") == 0)
-        table_none(results);
-    else
-        table_text(results, options.ratios != NULL ? options.ratios : "none; every ratio is 1");
+    report_codec(results, scene->policy.codec, options.ratios);
     table_size(results, scene->peak_bytes);
     table_size(results, scene->setup.budget_bytes);
     table_real(results, (double)scene->setup.budget_bytes / (double)scene->peak_bytes);
@@ -181,22 +162,12 @@ static void print_summary(const struct scene *scene, const pz_plan *plan, const 
         fprintf(stream, "The budget covers the peak: everything is kept.\n");
 }
 
-static void release_plan(void *plan)
-{
-    pz_plan_free(plan);
-}
-
 static int save_plan(const struct scene *scene, const pz_plan *plan)
 {
-    char *text;
+    char *text = NULL;
     pz_status result = pz_plan_json(scene->trace, plan, &text);
-    int status;
 
-    if (result != PZ_OK)
-        return fail_status(options.output, result, NULL);
-    status = output_text(options.output, options.force, text);
-    pz_text_free(text);
-    return status;
+    return json_save(options.output, options.force, options.output, result, text);
 }
 
 static int run(char **operands, size_t count)
@@ -223,7 +194,7 @@ static int run(char **operands, size_t count)
         return fail_infeasible(scene);
     if (result != PZ_OK)
         return fail_status(options.trace, result, &diag);
-    own(plan, release_plan);
+    input_keep_plan(plan);
     if (options.output != NULL)
         status = save_plan(scene, plan);
     if (status == STATUS_OK && !common.quiet)

@@ -222,16 +222,16 @@ static void add_samples(table *results, struct cost_samples *samples)
     table_real(results, median);
 }
 
-/* Figure 1b with compression: the time that the link has over the time that all transfers take,
- * the set-up left out as in the uncompressed share. */
+/* Figure 1b with compression. */
 static int add_link_share(table *results, const struct subject *subject,
-                          const pz_platform *platform, const pz_times *times,
-                          const pz_predictor *predictor, const char *codec)
+                          const pz_platform *platform, const pz_predictor *predictor,
+                          const char *codec)
 {
-    double *ratios, transfer_ns = 0;
-    int64_t shorter =
-        times->forward_ns < times->backward_ns ? times->forward_ns : times->backward_ns;
+    pz_times times;
+    pz_diag diag;
+    double *ratios;
     int status;
+    pz_status result;
 
     if (predictor == NULL) {
         table_none(results);
@@ -241,15 +241,10 @@ static int add_link_share(table *results, const struct subject *subject,
                           PZ_BY_TENSOR, &ratios);
     if (status != STATUS_OK)
         return status;
-    for (size_t i = 0; i < subject->info.saved; i++) {
-        pz_saved saved;
-
-        if (pz_trace_get_saved(subject->trace, i, &saved) == PZ_OK)
-            transfer_ns += (double)(pz_platform_transfer_ns(
-                                        platform, saved.bytes[platform->precision], ratios[i], 1) -
-                                    platform->transfer_ns);
-    }
-    table_real(results, transfer_ns > 0 ? (double)shorter / transfer_ns : NAN);
+    result = pz_trace_times(subject->trace, platform, ratios, &times, &diag);
+    if (result != PZ_OK)
+        return fail_status(platform->name, result, &diag);
+    table_real(results, times.link_share);
     return STATUS_OK;
 }
 
@@ -266,11 +261,12 @@ static int add_platform(table *results, const struct subject *subject, const pz_
                         struct cost_samples samples, const pz_predictor *predictor)
 {
     pz_times times;
-    pz_status result = pz_trace_times(subject->trace, platform, &times);
+    pz_diag diag;
+    pz_status result = pz_trace_times(subject->trace, platform, NULL, &times, &diag);
     int status;
 
     if (result != PZ_OK)
-        return fail_status(subject->file, result, NULL);
+        return fail_status(platform->name, result, &diag);
     table_text(results, subject->info.model);
     table_text(results, platform->name);
     table_text(results, names_precision(platform->precision));
@@ -281,9 +277,9 @@ static int add_platform(table *results, const struct subject *subject, const pz_
                             (double)(times.forward_ns + times.backward_ns + times.optimizer_ns));
     add_samples(results, &samples);
     table_real(results, times.link_share);
-    status = add_link_share(results, subject, platform, &times, predictor, "zvc");
+    status = add_link_share(results, subject, platform, predictor, "zvc");
     if (status == STATUS_OK)
-        status = add_link_share(results, subject, platform, &times, predictor, "planezip");
+        status = add_link_share(results, subject, platform, predictor, "planezip");
     return status;
 }
 
@@ -300,6 +296,29 @@ static void add_all(table *results, const pz_platform *platform, struct cost_sam
         table_none(results);
 }
 
+/* A trace on a platform: its row and its tensors.  Its samples are added to those of all traces. */
+static int show_costs(const struct subject *subject, const pz_platform *platform,
+                      const pz_predictor *predictor, struct cost_samples *all, table *results,
+                      table *tensors)
+{
+    struct costs costs = {memory_keep(subject->info.saved, sizeof(int64_t)),
+                          memory_keep(subject->info.saved, sizeof(int64_t))};
+    struct cost_samples samples = {0};
+    pz_diag diag;
+    pz_status result =
+        pz_trace_costs(subject->trace, platform, costs.swap_ns, costs.recompute_ns, &diag);
+    int status;
+
+    if (result != PZ_OK)
+        return fail_status(platform->name, result, &diag);
+    collect(&samples, subject, platform, &costs);
+    collect(all, subject, platform, &costs);
+    add_tensors(tensors, subject, platform->name, &costs);
+    status = add_platform(results, subject, platform, samples, predictor);
+    free(samples.list);
+    return status;
+}
+
 /* One platform: its row per trace, and the tensors of each trace. */
 static int show_platform(const char *name, const struct subject *subjects, size_t count,
                          pz_predictor *const *predictors, table *results, table *tensors)
@@ -308,23 +327,10 @@ static int show_platform(const char *name, const struct subject *subjects, size_
     pz_platform platform;
     int status = input_platform(name, &platform);
 
-    for (size_t i = 0; status == STATUS_OK && i < count; i++) {
-        const struct subject *subject = &subjects[i];
-        struct costs costs = {memory_keep(subject->info.saved, sizeof(int64_t)),
-                              memory_keep(subject->info.saved, sizeof(int64_t))};
-        struct cost_samples own_samples = {0};
-        pz_status result =
-            pz_trace_costs(subject->trace, &platform, costs.swap_ns, costs.recompute_ns);
-
-        if (result != PZ_OK)
-            return fail_status(subject->file, result, NULL);
-        collect(&own_samples, subject, &platform, &costs);
-        collect(&all, subject, &platform, &costs);
-        own(own_samples.list, free);
-        add_tensors(tensors, subject, platform.name, &costs);
-        status = add_platform(results, subject, &platform, own_samples,
-                              find_predictor(predictors, subject->info.model));
-    }
+    for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        status =
+            show_costs(&subjects[i], &platform, find_predictor(predictors, subjects[i].info.model),
+                       &all, results, tensors);
     if (status == STATUS_OK && count > 1)
         add_all(results, &platform, &all);
     free(all.list);
@@ -373,10 +379,10 @@ static int run_show(char **files, size_t count)
     table *tensors = table_new(tensor_columns, LENGTH(tensor_columns));
     struct subject *subjects = memory_keep(count, sizeof *subjects);
     pz_predictor **predictors;
-    int status;
+    int status = table_check_formats(options.csv, options.json);
 
-    if (options.csv && options.json)
-        return fail_usage("--csv and --json exclude each other");
+    if (status != STATUS_OK)
+        return status;
     if (options.ratios.count > 0 && options.platforms.count == 0)
         return fail_usage("--ratios needs --platform");
     status = load_predictors(&predictors);

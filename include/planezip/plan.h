@@ -68,7 +68,10 @@ typedef struct pz_saved {
     int64_t last_use;
 } pz_saved;
 
-/* The saved tensors in order of their storage id; index < info.saved. */
+/* Name of an operator; NULL past the end. */
+PZ_API const char *pz_trace_op_name(const pz_trace *trace, size_t op);
+
+/* The saved tensors in the order of the file's storages; index < info.saved. */
 PZ_API pz_status pz_trace_get_saved(const pz_trace *trace, size_t index, pz_saved *saved);
 
 /* ---- Platform (Table II) ----------------------------------------------------------------------
@@ -84,7 +87,7 @@ typedef struct pz_platform {
     double memory_fraction; /* achievable share of it, 0..1 */
     double d2h_bps;         /* host link, device to host */
     double h2d_bps;         /* host link, host to device */
-    uint32_t gpus_per_link; /* GPUs that share the link: each gets bandwidth / this */
+    int64_t gpus_per_link;  /* GPUs that share the link: each gets bandwidth / this */
     int64_t launch_ns;      /* per operator that is not a view */
     int64_t transfer_ns;    /* set-up of a transfer */
     double engine_bps;      /* compression engine per direction in raw bytes; 0 = no engine */
@@ -112,22 +115,24 @@ PZ_API pz_status pz_platform_check(const pz_platform *platform, pz_diag *diag);
 PZ_API int64_t pz_platform_transfer_ns(const pz_platform *platform, uint64_t bytes, double ratio,
                                        int to_host);
 
-/* The columns of the platform for a trace: forward, backward and optimizer time without a budget.
- */
+/* A trace on a platform without a budget. */
 typedef struct pz_times {
     int64_t forward_ns;
     int64_t backward_ns;
     int64_t optimizer_ns;
-    double link_share; /* Figure 1b: min(Tf, Tb) * link / saved bytes, uncompressed */
+    double link_share; /* Figure 1b: share of the saved bytes that the slower direction of the link
+                          can move in the shorter of the passes, set-up left out */
 } pz_times;
-PZ_API pz_status pz_trace_times(const pz_trace *trace, const pz_platform *platform,
-                                pz_times *times);
 
-/* Figure 1a: for every saved tensor the time of its uncompressed transfer and of its recomputation
- * with every other saved tensor resident (INT64_MAX for an input).  Arrays of info.saved
- * entries. */
+/* ratios: per saved tensor, as in pz_setup, for link_share; NULL for no compression. */
+PZ_API pz_status pz_trace_times(const pz_trace *trace, const pz_platform *platform,
+                                const double *ratios, pz_times *times, pz_diag *diag);
+
+/* Figure 1a: for every saved tensor the time of its uncompressed transfer to the host and of its
+ * recomputation with every other saved tensor resident (INT64_MAX for an input).  Arrays of
+ * info.saved entries. */
 PZ_API pz_status pz_trace_costs(const pz_trace *trace, const pz_platform *platform,
-                                int64_t *swap_ns, int64_t *recompute_ns);
+                                int64_t *swap_ns, int64_t *recompute_ns, pz_diag *diag);
 
 /* ---- Predictor (section III-B): a table of ratios ---------------------------------------------
  */
@@ -141,7 +146,8 @@ typedef enum pz_signature {
     PZ_BY_NOTHING = 2   /* one global ratio */
 } pz_signature;
 
-/* An empty table, one from a text or a file, and back to text. */
+/* An empty table (PZ_ERR_ARGUMENT for a model of more than 63 bytes), one from a text or a file,
+ * and back to text. */
 PZ_API pz_status pz_predictor_new(const char *model, pz_predictor **predictor);
 PZ_API pz_status pz_predictor_parse(const char *json, size_t json_bytes, pz_predictor **predictor,
                                     pz_diag *diag);
@@ -153,7 +159,7 @@ PZ_API void pz_predictor_free(pz_predictor *predictor);
 PZ_API const char *pz_predictor_model(const pz_predictor *predictor);
 PZ_API size_t pz_predictor_entries(const pz_predictor *predictor);
 
-/* One entry; ratio[precision] of codec, 1 where the table has none. */
+/* One signature of the table; entries are sorted by op, then slot. */
 typedef struct pz_ratio_entry {
     int64_t op;
     int64_t slot;
@@ -202,7 +208,7 @@ PZ_API int64_t pz_plan_prefetch(const pz_plan *plan, size_t index); /* -1: not a
 /* prefetch_op is looked at for PZ_SWAP only; it must lie in 0..ops-1. */
 PZ_API pz_status pz_plan_set(pz_plan *plan, size_t index, pz_action action, int64_t prefetch_op);
 PZ_API pz_replay pz_plan_replay(const pz_plan *plan);
-PZ_API void pz_plan_set_replay(pz_plan *plan, pz_replay replay);
+PZ_API pz_status pz_plan_set_replay(pz_plan *plan, pz_replay replay);
 
 /* What the plan was made for; set by the planner, kept in the file. */
 typedef struct pz_plan_info {
@@ -269,7 +275,7 @@ typedef struct pz_event {
     const char *kind; /* "op", "replay", "stall: memory", "stall: prefetch", "codec", "optimizer",
                          "swap-out" or "prefetch" */
     const char *name; /* operator, or operator that produced the tensor */
-    int64_t op;       /* position, -1 for the optimizer */
+    int64_t op;       /* position; -1 for the optimizer, and for what an input needs */
     int64_t tensor;   /* saved tensor, -1 if none */
     int64_t begin_ns, end_ns;
     uint64_t raw_bytes, wire_bytes;
@@ -315,9 +321,11 @@ PZ_API pz_status pz_policy_named(const char *name, pz_policy *policy);
 PZ_API pz_status pz_plan_make(const pz_setup *setup, const char *policy, pz_plan **plan,
                               pz_report *report, pz_diag *diag);
 
-/* The least budget (within 0.1 % of the peak) for which the policy finds a plan. */
+/* A budget, found by bisection to 0.1 % of the peak, for which the policy has a plan while it has
+ * none for 0.1 % less; the whole peak if nothing below it was found.  The greedy is not monotone,
+ * so a smaller one may exist.  Only the predicted ratios count. */
 PZ_API pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy,
-                                      uint64_t *budget_bytes);
+                                      uint64_t *budget_bytes, pz_diag *diag);
 
 /* ---- Engine cost (section III-D) ---------------------------------------------------------------
  */

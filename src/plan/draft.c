@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "plan/planner.h"
 
 /* Lists -----------------------------------------------------------------------------------------
@@ -10,16 +11,12 @@
 
 void pzi_list_push(pzi_planner *p, pzi_list *list, int32_t item)
 {
-    if (list->n == list->room) {
-        const size_t room = 2 * list->room + 4;
-        int32_t *grown = realloc(list->items, room * sizeof *grown);
-        if (!grown) {
-            p->no_memory = true;
-            return;
-        }
-        list->items = grown;
-        list->room = room;
+    int32_t *grown = pzi_grow(list->items, &list->room, list->n + 1, sizeof *grown);
+    if (!grown) {
+        p->no_memory = true;
+        return;
     }
+    list->items = grown;
     list->items[list->n++] = item;
 }
 
@@ -35,16 +32,12 @@ static void copy_list(pzi_planner *p, pzi_list *to, const int32_t *items, size_t
 
 static pzi_change *new_change(pzi_planner *p)
 {
-    if (p->n_journal == p->room_journal) {
-        const size_t room = 2 * p->room_journal + 64;
-        pzi_change *grown = realloc(p->journal, room * sizeof *grown);
-        if (!grown) {
-            p->no_memory = true;
-            return NULL;
-        }
-        p->journal = grown;
-        p->room_journal = room;
+    pzi_change *grown = pzi_grow(p->journal, &p->room_journal, p->n_journal + 1, sizeof *grown);
+    if (!grown) {
+        p->no_memory = true;
+        return NULL;
     }
+    p->journal = grown;
     return &p->journal[p->n_journal++];
 }
 
@@ -113,14 +106,14 @@ static bool lifts_above(pzi_planner *p)
 /* Chains ----------------------------------------------------------------------------------------
  */
 
-static const pzi_replay *build(pzi_planner *p, int32_t saved)
+const pzi_replay *pzi_draft_replay(pzi_planner *p, int32_t saved)
 {
     const pzi_residency residency = {p->dropped, p->back, false};
     const int32_t op = p->work->trace->saved[saved].first_backward_use;
     return pzi_replay_build(&p->replayer, &residency, (size_t)saved, op);
 }
 
-static void store_chain(pzi_planner *p, pzi_chain *chain, const pzi_replay *replay)
+void pzi_chain_store(pzi_planner *p, pzi_chain *chain, const pzi_replay *replay)
 {
     chain->possible = replay != NULL;
     chain->stale = false;
@@ -152,7 +145,7 @@ const pzi_chain *pzi_draft_chain(pzi_planner *p, int32_t saved)
 {
     pzi_chain *chain = &p->chains[saved];
     if (chain->stale) {
-        store_chain(p, chain, build(p, saved));
+        pzi_chain_store(p, chain, pzi_draft_replay(p, saved));
         enter_users(p, saved);
     }
     return chain;
@@ -229,10 +222,14 @@ static void need_source(pzi_planner *p, int32_t storage, int32_t op)
 /* The chain that a dropped tensor has in the trial: its new one if the drop affects it. */
 static const pzi_chain *trial_chain(const pzi_planner *p, int32_t saved)
 {
+    const int32_t trial = p->trial_of[saved];
+    return trial == PZI_NONE ? &p->chains[saved] : &p->trials[trial];
+}
+
+static void end_trial(pzi_planner *p)
+{
     for (size_t i = 0; i < p->n_affected; i++)
-        if (p->affected[i] == saved)
-            return &p->trials[i];
-    return &p->chains[saved];
+        p->trial_of[p->affected[i]] = PZI_NONE;
 }
 
 /* Peak of the replays before operator op, one after the other: each target stays. */
@@ -266,30 +263,22 @@ static void refresh_replays(pzi_planner *p, int32_t saved)
 
 static bool add_trial(pzi_planner *p, int32_t saved)
 {
-    if (p->n_affected == p->room_affected) {
-        const size_t room = 2 * p->room_affected + 16;
-        int32_t *affected = realloc(p->affected, room * sizeof *affected);
-        p->affected = affected ? affected : p->affected;
-        pzi_chain *trials = realloc(p->trials, room * sizeof *trials);
-        p->trials = trials ? trials : p->trials;
-        if (!affected || !trials) {
-            p->no_memory = true;
-            return false;
-        }
-        memset(trials + p->room_affected, 0, (room - p->room_affected) * sizeof *trials);
-        p->room_affected = room;
+    size_t room = p->room_affected;
+    int32_t *affected = pzi_grow(p->affected, &room, p->n_affected + 1, sizeof *affected);
+    p->affected = affected ? affected : p->affected;
+    room = p->room_affected;
+    pzi_chain *trials = pzi_grow(p->trials, &room, p->n_affected + 1, sizeof *trials);
+    p->trials = trials ? trials : p->trials;
+    if (!affected || !trials) {
+        p->no_memory = true;
+        return false;
     }
-    store_chain(p, &p->trials[p->n_affected], build(p, saved));
-    p->affected[p->n_affected++] = saved;
-    return p->trials[p->n_affected - 1].possible;
-}
-
-static bool is_affected(const pzi_planner *p, int32_t saved)
-{
-    for (size_t i = 0; i < p->n_affected; i++)
-        if (p->affected[i] == saved)
-            return true;
-    return false;
+    memset(trials + p->room_affected, 0, (room - p->room_affected) * sizeof *trials);
+    p->room_affected = room;
+    pzi_chain_store(p, &trials[p->n_affected], pzi_draft_replay(p, saved));
+    p->trial_of[saved] = (int32_t)p->n_affected;
+    affected[p->n_affected++] = saved;
+    return trials[p->n_affected - 1].possible;
 }
 
 /* New chains for the dropped tensors that read what is being dropped. */
@@ -301,7 +290,7 @@ static bool try_chains(pzi_planner *p, int32_t saved)
         return false;
     for (size_t i = 0; i < p->users[saved].n; i++) {
         const int32_t user = p->users[saved].items[i];
-        if (p->dropped[user] && !is_affected(p, user) && reads(&p->chains[user], storage) &&
+        if (p->dropped[user] && p->trial_of[user] == PZI_NONE && reads(&p->chains[user], storage) &&
             !add_trial(p, user))
             return false;
     }
@@ -370,17 +359,17 @@ static void commit(pzi_planner *p, int32_t saved)
             p->chains[user].stale = true;
     }
     p->n_journal = 0;
+    end_trial(p);
 }
 
 /* Takes the trial back; the replay peaks are those of the old chains again. */
 static void reject(pzi_planner *p, int32_t saved)
 {
-    const size_t n = p->n_affected;
     pzi_draft_touch(p, saved);
     take_back_changes(p);
+    end_trial(p);
     p->dropped[saved] = 0;
-    p->n_affected = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < p->n_affected; i++) {
         const int32_t op = p->work->trace->saved[p->affected[i]].first_backward_use;
         p->replay_bytes[op] = replay_peak(p, op, p->affected[i]);
     }
@@ -404,18 +393,6 @@ bool pzi_draft_drop(pzi_planner *p, int32_t saved)
 /* Prefetch points -------------------------------------------------------------------------------
  */
 
-struct fetch {
-    int32_t need, saved;
-};
-
-static int compare_fetches(const void *a, const void *b)
-{
-    const struct fetch *x = a, *y = b;
-    if (x->need != y->need)
-        return x->need < y->need ? -1 : 1;
-    return (x->saved > y->saved) - (x->saved < y->saved);
-}
-
 /* The earliest operator from which the tensor fits until it is needed. */
 static int32_t prefetch_point(const pzi_planner *p, int32_t saved)
 {
@@ -433,7 +410,7 @@ static int32_t prefetch_point(const pzi_planner *p, int32_t saved)
 void pzi_draft_finish(pzi_planner *p, pz_plan *plan)
 {
     const size_t n = p->work->trace->n_saved;
-    struct fetch *fetches = calloc(n + 1, sizeof *fetches);
+    pzi_key *fetches = calloc(n + 1, sizeof *fetches);
     if (!fetches) {
         p->no_memory = true;
         return;
@@ -442,9 +419,9 @@ void pzi_draft_finish(pzi_planner *p, pz_plan *plan)
     for (size_t i = 0; i < n; i++) {
         plan->steps[i] = (pzi_step){p->action[i], PZI_NONE};
         if (p->action[i] == PZ_SWAP)
-            fetches[n_fetches++] = (struct fetch){p->need[i], (int32_t)i};
+            fetches[n_fetches++] = (pzi_key){p->need[i], 0, (int32_t)i};
     }
-    qsort(fetches, n_fetches, sizeof *fetches, compare_fetches);
+    pzi_sort_keys(fetches, n_fetches);
     for (size_t k = 0; k < n_fetches; k++) {
         const int32_t saved = fetches[k].saved;
         const int32_t point = prefetch_point(p, saved);

@@ -32,7 +32,7 @@ static void refresh_scores(pzi_planner *p, pzi_rule rule, const pzi_copies *copi
 {
     for (size_t i = 0; i < p->touched.n; i++) {
         const int32_t saved = p->touched.items[i];
-        const bool candidate = p->action[saved] == PZ_KEEP;
+        const bool candidate = p->action[saved] == PZ_KEEP && !p->rejected[saved];
         pzi_scores_set(&p->scores, saved, candidate ? score_of(p, rule, copies, saved) : INFINITY,
                        p->need[saved]);
     }
@@ -58,12 +58,26 @@ static bool evict_one(pzi_planner *p, pzi_rule rule, const pzi_copies *copies, i
     return true;
 }
 
+static void reject(pzi_planner *p, int32_t saved)
+{
+    p->rejected[saved] = 1;
+    pzi_list_push(p, &p->rejects, saved);
+}
+
+static void readmit(pzi_planner *p)
+{
+    for (size_t i = 0; i < p->rejects.n; i++) {
+        p->rejected[p->rejects.items[i]] = 0;
+        pzi_draft_touch(p, p->rejects.items[i]);
+    }
+    p->rejects.n = 0;
+}
+
 /* Evicts the best candidate idle at the operator that does not lift another slot above the limit.
  * Rejected ones are out of the running until something has been evicted. */
 static bool evict_at(pzi_planner *p, pzi_rule rule, const pzi_copies *copies, int32_t op)
 {
     bool evicted = false;
-    p->rejected.n = 0;
     while (!evicted && !p->no_memory) {
         const int32_t saved = pzi_scores_best(&p->scores, op);
         if (saved == PZI_NONE)
@@ -71,18 +85,14 @@ static bool evict_at(pzi_planner *p, pzi_rule rule, const pzi_copies *copies, in
         if (p->chains[saved].stale) {
             pzi_draft_chain(p, saved);
             pzi_draft_touch(p, saved);
-        } else if (evict_one(p, rule, copies, saved)) {
-            evicted = true;
         } else {
-            pzi_list_push(p, &p->rejected, saved);
+            evicted = evict_one(p, rule, copies, saved);
+            if (!evicted)
+                reject(p, saved);
         }
         refresh_scores(p, rule, copies);
-        for (size_t i = 0; i < p->rejected.n; i++)
-            pzi_scores_set(&p->scores, p->rejected.items[i], INFINITY,
-                           p->need[p->rejected.items[i]]);
     }
-    for (size_t i = 0; i < p->rejected.n; i++)
-        pzi_draft_touch(p, p->rejected.items[i]);
+    readmit(p);
     refresh_scores(p, rule, copies);
     return evicted;
 }

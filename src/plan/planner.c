@@ -2,7 +2,6 @@
 #include "plan/planner.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static bool allocate(pzi_planner *p, const pz_trace *trace)
 {
@@ -18,9 +17,12 @@ static bool allocate(pzi_planner *p, const pz_trace *trace)
     p->readers = calloc(n, sizeof *p->readers);
     p->chains = calloc(n, sizeof *p->chains);
     p->users = calloc(n, sizeof *p->users);
+    p->trial_of = calloc(n, sizeof *p->trial_of);
+    p->rejected = calloc(n, sizeof *p->rejected);
     p->replay_bytes = calloc(trace->n_ops, sizeof *p->replay_bytes);
     return p->empty_chains && p->use_position && p->ready_position && p->action && p->dropped &&
-           p->back && p->need && p->end && p->readers && p->chains && p->users && p->replay_bytes &&
+           p->back && p->need && p->end && p->readers && p->chains && p->users && p->trial_of &&
+           p->rejected && p->replay_bytes &&
            pzi_range_max_new(2 * trace->n_ops, &p->empty_profile) == PZ_OK &&
            pzi_range_max_new(2 * trace->n_ops, &p->profile) == PZ_OK &&
            pzi_range_max_new(trace->n_saved, &p->d2h_ends) == PZ_OK &&
@@ -60,34 +62,27 @@ static void number_positions(pzi_planner *p)
     }
 }
 
-static pz_status fill_chain(pzi_planner *p, size_t i)
+/* Nothing is dropped yet: the chains with every other tensor in memory. */
+static pz_status fill_chains(pzi_planner *p)
 {
     const pz_trace *trace = p->work->trace;
-    const pzi_residency residency = {p->dropped, p->back, false};
-    const pzi_replay *replay =
-        pzi_replay_build(&p->replayer, &residency, i, trace->saved[i].first_backward_use);
-    if (!replay)
-        return PZ_OK;
-    pzi_chain *chain = &p->empty_chains[i];
-    chain->possible = true;
-    chain->ns = replay->ns;
-    chain->peak_bytes = replay->peak_bytes;
-    chain->sources.items = calloc(replay->n_sources + 1, sizeof *chain->sources.items);
-    if (!chain->sources.items)
-        return PZ_ERR_MEMORY;
-    memcpy(chain->sources.items, replay->sources, replay->n_sources * sizeof *replay->sources);
-    chain->sources.n = chain->sources.room = replay->n_sources;
-    return PZ_OK;
+    for (size_t i = 0; i < trace->n_saved; i++) {
+        p->back[i] = trace->saved[i].first_backward_use;
+        p->trial_of[i] = PZI_NONE;
+    }
+    for (size_t i = 0; i < trace->n_saved; i++)
+        pzi_chain_store(p, &p->empty_chains[i], pzi_draft_replay(p, (int32_t)i));
+    return p->no_memory ? PZ_ERR_MEMORY : PZ_OK;
 }
 
-pz_status pzi_planner_new(const pzi_work *work, const pz_setup *setup, pzi_planner *p)
+pz_status pzi_planner_new(const pzi_work *work, pzi_planner *p)
 {
-    *p = (pzi_planner){.work = work, .setup = setup};
+    *p = (pzi_planner){.work = work};
     pz_status status = allocate(p, work->trace) ? fill_profile(p) : PZ_ERR_MEMORY;
-    if (status == PZ_OK)
+    if (status == PZ_OK) {
         number_positions(p);
-    for (size_t i = 0; status == PZ_OK && i < work->trace->n_saved; i++)
-        status = fill_chain(p, i);
+        status = fill_chains(p);
+    }
     if (status != PZ_OK)
         pzi_planner_free(p);
     return status;
@@ -106,7 +101,7 @@ void pzi_planner_free(pzi_planner *p)
     free_chains(p->empty_chains, n);
     free_chains(p->chains, n);
     free_chains(p->trials, p->room_affected);
-    for (size_t i = 0; p->users && i < n; i++)
+    for (size_t i = 0; p->users && p->trial_of && p->rejected && i < n; i++)
         free(p->users[i].items);
     free(p->users);
     free(p->use_position);
@@ -118,7 +113,9 @@ void pzi_planner_free(pzi_planner *p)
     free(p->end);
     free(p->readers);
     free(p->touched.items);
-    free(p->rejected.items);
+    free(p->rejects.items);
+    free(p->rejected);
+    free(p->trial_of);
     pzi_scores_free(&p->scores);
     free(p->replay_bytes);
     free(p->journal);

@@ -46,7 +46,6 @@ typedef struct pzi_change {
 
 typedef struct pzi_planner {
     const pzi_work *work;
-    const pz_setup *setup;
     pzi_replayer replayer;
     pzi_range_max empty_profile; /* nothing evicted */
     pzi_chain *empty_chains;     /* nothing dropped */
@@ -71,13 +70,15 @@ typedef struct pzi_planner {
     pzi_chain *trials; /* new chains of the dropped tensors that a drop affects */
     int32_t *affected;
     size_t n_affected, room_affected;
+    int32_t *trial_of; /* per saved tensor: its new chain in trials, or PZI_NONE */
     pzi_scores scores; /* of the kept tensors, see evict.c */
     pzi_list touched;  /* tensors whose score may have changed */
-    pzi_list rejected;
+    uint8_t *rejected; /* per saved tensor: out of the running for now, see evict.c */
+    pzi_list rejects;
     bool no_memory;
 } pzi_planner;
 
-pz_status pzi_planner_new(const pzi_work *work, const pz_setup *setup, pzi_planner *planner);
+pz_status pzi_planner_new(const pzi_work *work, pzi_planner *planner);
 void pzi_planner_free(pzi_planner *planner);
 
 /* Starts a new draft that keeps everything and has to fit limit_bytes. */
@@ -97,6 +98,10 @@ static inline void pzi_draft_touch(pzi_planner *planner, int32_t saved)
 {
     pzi_list_push(planner, &planner->touched, saved);
 }
+
+/* The replay of a tensor with what is dropped now; NULL if it cannot be recomputed. */
+const pzi_replay *pzi_draft_replay(pzi_planner *planner, int32_t saved);
+void pzi_chain_store(pzi_planner *planner, pzi_chain *chain, const pzi_replay *replay);
 
 /* The up-to-date chain of a tensor that is not dropped, for its first backward use. */
 const pzi_chain *pzi_draft_chain(pzi_planner *planner, int32_t saved);

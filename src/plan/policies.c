@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "plan/evict.h"
 #include "plan/planner.h"
 #include "sim/sim.h"
-#include "trace/diag.h"
 
 /* How a candidate plan is made: stage 1 with a ranking and a share eta of the window, or none; then
  * a rule of eviction. */
@@ -26,8 +26,8 @@ struct candidate {
         prefix ", eta 0.25", uncompressed, 0.25, ranking, PZI_DROP_CHEAPEST    \
     }
 
-/* The portfolio of section III-C.  Without compression the four uncompressed plans are those of the
- * first ranking, so the list ends before them. */
+/* The portfolio of section III-C.  Without compression the four uncompressed plans at its end are
+ * those of the first ranking. */
 static const struct candidate portfolio[] = {
     ETAS("Cr/x", false, PZI_RECOMPUTE_PER_COPY),
     ETAS("m/x", false, PZI_MEMORY_PER_COPY),
@@ -36,15 +36,16 @@ static const struct candidate portfolio[] = {
     {"recomputation only", false, 0, PZI_RECOMPUTE_PER_COPY, PZI_DROP_CHEAPEST},
     ETAS("uncompressed Cr/x", true, PZI_RECOMPUTE_PER_COPY),
 };
-#define PORTFOLIO 18
-#define PORTFOLIO_UNCOMPRESSED 14
 
-static const struct candidate recompute[] = {
-    {"recomputation only", false, 0, PZI_RECOMPUTE_PER_COPY, PZI_DROP_CHEAPEST}};
-static const struct candidate swap[] = {
-    {"largest m * idle", false, 0, PZI_RECOMPUTE_PER_COPY, PZI_SWAP_LARGEST}};
-static const struct candidate cost_model[] = {
-    {"Equation 1", false, 0, PZI_RECOMPUTE_PER_COPY, PZI_COST_MODEL}};
+static const struct candidate swap_largest = {"largest m * idle", false, 0, PZI_RECOMPUTE_PER_COPY,
+                                              PZI_SWAP_LARGEST};
+
+enum {
+    PORTFOLIO = sizeof portfolio / sizeof portfolio[0],
+    WITHOUT_COMPRESSION = PORTFOLIO - 4,
+    EQUATION_1 = WITHOUT_COMPRESSION - 2,
+    RECOMPUTATION = WITHOUT_COMPRESSION - 1
+};
 
 struct policy {
     pz_policy face;
@@ -54,17 +55,26 @@ struct policy {
 };
 
 static const struct policy policies[] = {
-    {{"recomp", "none", "recomputation only, DTR's heuristic"}, recompute, 1, false},
-    {{"swap", "none", "swapping only, largest size times idle time first"}, swap, 1, false},
-    {{"dte", "none", "MegTaiChi's cost model, Equation 1"}, cost_model, 1, false},
-    {{"dte+codec", "planezip", "Equation 1 with compressed transfer times"}, cost_model, 1, false},
+    {{"recomp", "none", "recomputation only, DTR's heuristic"},
+     &portfolio[RECOMPUTATION],
+     1,
+     false},
+    {{"swap", "none", "swapping only, largest size times idle time first"},
+     &swap_largest,
+     1,
+     false},
+    {{"dte", "none", "MegTaiChi's cost model, Equation 1"}, &portfolio[EQUATION_1], 1, false},
+    {{"dte+codec", "planezip", "Equation 1 with compressed transfer times"},
+     &portfolio[EQUATION_1],
+     1,
+     false},
     {{"bw", "none", "bandwidth-aware planner without compression"},
      portfolio,
-     PORTFOLIO_UNCOMPRESSED,
+     WITHOUT_COMPRESSION,
      false},
     {{"bw+codec", "planezip", "the plan of bw, its transfers compressed"},
      portfolio,
-     PORTFOLIO_UNCOMPRESSED,
+     WITHOUT_COMPRESSION,
      true},
     {{"bw+zvc", "zvc", "bandwidth-aware planner with zero-value compression"},
      portfolio,
@@ -195,7 +205,7 @@ static pz_status plan_and_run(struct run *run, const pz_setup *setup, const stru
         status = pzi_simulate(run->planner.work, &run->planner.replayer, setup, plan, report, NULL,
                               NULL);
     }
-    if (status == PZ_OK && (policy->unaware || !setup->actual))
+    if (status == PZ_OK && policy->unaware)
         plan->info.predicted_overhead = report->overhead;
     return status;
 }
@@ -207,7 +217,7 @@ static pz_status run_new(const pzi_work *work, const pz_setup *setup, const stru
     run->planned.actual = NULL;
     if (policy->unaware)
         run->planned.predicted = NULL;
-    pz_status status = pzi_planner_new(work, setup, &run->planner);
+    pz_status status = pzi_planner_new(work, &run->planner);
     if (status == PZ_OK)
         status = pzi_copies_new(work, run->planned.predicted, &run->copies);
     if (status == PZ_OK)
@@ -242,9 +252,7 @@ static pz_status explain(pz_status status, const pz_setup *setup, const char *po
     if (status == PZ_ERR_INFEASIBLE)
         return pzi_fail(diag, status, "policy %s finds no plan within %llu bytes", policy,
                         (unsigned long long)setup->budget_bytes);
-    if (status == PZ_ERR_MEMORY)
-        return pzi_no_memory(diag);
-    return status;
+    return status == PZ_OK ? PZ_OK : pzi_fail(diag, status, "%s", pz_status_text(status));
 }
 
 pz_status pz_plan_make(const pz_setup *setup, const char *policy_name, pz_plan **plan,
@@ -288,11 +296,11 @@ static pz_status find_one(struct run *run, const struct policy *policy, uint64_t
 #define BUDGET_STEPS 1000
 
 pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy_name,
-                               uint64_t *budget_bytes)
+                               uint64_t *budget_bytes, pz_diag *diag)
 {
     pzi_work work;
     const struct policy *policy;
-    pz_status status = prepare(setup, policy_name, &policy, &work, NULL);
+    pz_status status = prepare(setup, policy_name, &policy, &work, diag);
     if (status != PZ_OK)
         return status;
     struct run run;
@@ -313,5 +321,5 @@ pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy_name,
         *budget_bytes = (uint64_t)(peak * high / BUDGET_STEPS);
     run_free(&run);
     pzi_work_free(&work);
-    return status;
+    return explain(status, setup, policy_name, diag);
 }

@@ -4,28 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct place {
-    int32_t last, saved;
-};
-
-static int compare_places(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    if (x->last != y->last)
-        return x->last < y->last ? -1 : 1;
-    return (x->saved > y->saved) - (x->saved < y->saved);
-}
-
 static pz_status order_tensors(const pz_trace *trace, pzi_scores *s)
 {
-    struct place *places = calloc(s->n + 1, sizeof *places);
+    pzi_key *places = calloc(s->n + 1, sizeof *places);
     if (!places)
         return PZ_ERR_MEMORY;
     for (size_t i = 0; i < s->n; i++)
-        places[i] = (struct place){trace->saved[i].last_forward_use, (int32_t)i};
-    qsort(places, s->n, sizeof *places, compare_places);
+        places[i] = (pzi_key){trace->saved[i].last_forward_use, 0, (int32_t)i};
+    pzi_sort_keys(places, s->n);
     for (size_t k = 0; k < s->n; k++) {
-        s->last[k] = places[k].last;
+        s->last[k] = places[k].first;
         s->tensor[k] = places[k].saved;
         s->position[places[k].saved] = (int32_t)k;
     }

@@ -52,15 +52,14 @@ static int64_t slower_ns(const pzi_copies *copies, int32_t saved)
     return out > in ? out : in;
 }
 
-/* Recomputation that the swap avoids; an input cannot be recomputed, only be read again. */
+/* Recomputation that the swap avoids; an input cannot be recomputed, only be transferred again. */
 static double avoided_ns(const pzi_planner *p, int32_t saved)
 {
     const pzi_chain *chain = &p->empty_chains[saved];
     if (chain->possible)
         return (double)chain->ns;
-    const pz_platform *platform = p->work->platform;
-    return (double)pzi_saved_bytes(p->work, (size_t)saved) * 1e9 * platform->gpus_per_link /
-           platform->d2h_bps;
+    const uint64_t bytes = pzi_saved_bytes(p->work, (size_t)saved);
+    return (double)pz_platform_transfer_ns(p->work->platform, bytes, 1.0, 0);
 }
 
 static double rank_of(const pzi_planner *p, const pzi_copies *copies, pzi_ranking ranking,

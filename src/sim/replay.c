@@ -46,14 +46,6 @@ void pzi_replayer_free(pzi_replayer *r)
     *r = (pzi_replayer){0};
 }
 
-bool pzi_holds_value(const pz_trace *trace, int32_t storage, int32_t value, int32_t op)
-{
-    const pzi_value *v = &trace->values[value];
-    if (v->storage != storage)
-        return false;
-    return v->next == PZI_NONE || trace->values[v->next].op >= op;
-}
-
 /* What one build carries around. */
 struct build {
     pzi_replayer *r;
@@ -72,6 +64,13 @@ static bool is_back(const struct build *b, int32_t saved)
     return back < b->op || b->residency->keep || pzi_replays_before(b->trace, saved, b->target);
 }
 
+/* True if nothing has overwritten the value when operator op begins. */
+static bool still_holds(const pz_trace *trace, int32_t value, int32_t op)
+{
+    const int32_t next = trace->values[value].next;
+    return next == PZI_NONE || trace->values[next].op >= op;
+}
+
 /* True if value can be read from memory when the replay runs; *storage is then where. */
 static bool in_memory(const struct build *b, int32_t value, int32_t *storage)
 {
@@ -81,7 +80,7 @@ static bool in_memory(const struct build *b, int32_t value, int32_t *storage)
                            : !b->residency->dropped[s->saved] || is_back(b, s->saved);
     *storage = b->trace->values[value].storage;
     return there && s->saved != b->target && s->final_value == value &&
-           pzi_holds_value(b->trace, *storage, value, b->op);
+           still_holds(b->trace, value, b->op);
 }
 
 static void add_source(struct build *b, int32_t storage)

@@ -59,7 +59,4 @@ static inline bool pzi_replays_before(const pz_trace *trace, int32_t a, int32_t 
     return ready_a != ready_b ? ready_a < ready_b : a < b;
 }
 
-/* True if storage holds value at the start of operator op, given that the storage is in memory. */
-bool pzi_holds_value(const pz_trace *trace, int32_t storage, int32_t value, int32_t op);
-
 #endif

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/diag.h"
 #include "sim/schedule.h"
 #include "sim/timeline.h"
-#include "trace/diag.h"
 
 /* Where a storage is. */
 enum place {
@@ -28,7 +28,8 @@ struct sim {
     const pzi_work *work;
     const pz_setup *setup;
     const pz_trace *trace;
-    const pzi_schedule *schedule;
+    pzi_schedule *schedule;
+    pzi_replayer *replayer;
     const pz_plan *plan;
     pz_report *report;
     pz_timeline *timeline;
@@ -79,20 +80,15 @@ static int64_t storage_id(const struct sim *sim, int32_t storage)
 /* Memory ----------------------------------------------------------------------------------------
  */
 
-static void record_peak(struct sim *sim, int64_t ns)
+/* The live set at the peak, which an earlier run without a timeline has found. */
+static void record_live_set(const struct sim *sim)
 {
-    sim->report->peak_bytes = sim->live;
-    sim->report->peak_ns = ns;
-    sim->report->peak_op = (size_t)sim->op;
     pz_timeline *timeline = sim->timeline;
-    if (!timeline)
-        return;
-    timeline->n_peak = 0;
     for (size_t s = 0; s < sim->trace->n_storages; s++) {
         const bool held = sim->place[s] != ABSENT && sim->place[s] != ON_HOST;
         if (held && sim->work->bytes[s] > 0)
             timeline->peak[timeline->n_peak++] =
-                (struct pzi_peak){storage_id(sim, (int32_t)s), sim->work->bytes[s]};
+                (pzi_live){storage_id(sim, (int32_t)s), sim->work->bytes[s]};
     }
 }
 
@@ -115,8 +111,13 @@ static void give_back(struct sim *sim, uint64_t bytes, int64_t ns)
 /* The live set is complete only after the places are set, so the peak is looked at then. */
 static void look_at_peak(struct sim *sim, int64_t ns)
 {
-    if (sim->live > sim->report->peak_bytes)
-        record_peak(sim, ns);
+    if (sim->live <= sim->report->peak_bytes)
+        return;
+    sim->report->peak_bytes = sim->live;
+    sim->report->peak_ns = ns;
+    sim->report->peak_op = (size_t)sim->op;
+    if (sim->timeline && sim->live == sim->timeline->peak_bytes)
+        record_live_set(sim);
 }
 
 static bool fits(const struct sim *sim, uint64_t bytes)
@@ -409,40 +410,39 @@ static pz_status check_replay_reads(const struct sim *sim, int32_t op)
 /* Replays ---------------------------------------------------------------------------------------
  */
 
-static pz_status replay_op(struct sim *sim, const pzi_run *run, uint32_t k)
+static pz_status replay_op(struct sim *sim, const pzi_replay *replay, size_t k, int32_t target)
 {
-    const pzi_schedule *schedule = sim->schedule;
-    const int32_t op = schedule->ops[k];
+    const int32_t op = replay->ops[k];
     pz_status status = check_replay_reads(sim, op);
     if (status == PZ_OK)
-        status = wait_for_memory(sim, schedule->alloc_bytes[k]);
+        status = wait_for_memory(sim, replay->alloc_bytes[k]);
     if (status != PZ_OK)
         return status;
     look_at_peak(sim, sim->now);
-    const int64_t ns = schedule->step_ns[k];
-    run_for(sim, "replay", sim->trace->ops[op].name, op, run->target, ns);
-    sim->report->replay_ns += ns;
+    run_for(sim, "replay", sim->trace->ops[op].name, op, target, replay->step_ns[k]);
+    sim->report->replay_ns += replay->step_ns[k];
     sim->report->replayed_ops++;
     const pzi_op *o = &sim->trace->ops[op];
     for (uint32_t a = o->writes; a < o->writes_end; a++)
         if (sim->trace->accesses[a].value != PZI_NONE)
             sim->made[sim->trace->accesses[a].value] = sim->replay_number;
-    give_back(sim, schedule->free_bytes[k], sim->now);
+    give_back(sim, replay->free_bytes[k], sim->now);
     start_prefetch(sim, sim->now);
     return PZ_OK;
 }
 
-static pz_status replay(struct sim *sim, const pzi_run *run)
+static pz_status run_replay(struct sim *sim, size_t run)
 {
-    const pzi_schedule *schedule = sim->schedule;
+    const pzi_replay *replay = pzi_schedule_replay(sim->schedule, sim->replayer, run);
+    const int32_t target = sim->schedule->runs[run].target;
     pz_status status = PZ_OK;
     sim->replay_number++;
-    for (uint32_t k = run->sources; status == PZ_OK && k < run->sources_end; k++)
-        status = wait_if_swapped(sim, schedule->sources[k]);
-    for (uint32_t k = run->ops; status == PZ_OK && k < run->ops_end; k++)
-        status = replay_op(sim, run, k);
-    for (uint32_t k = run->kept; status == PZ_OK && k < run->kept_end; k++) {
-        const pzi_saved *saved = &sim->trace->saved[schedule->kept[k]];
+    for (size_t k = 0; status == PZ_OK && k < replay->n_sources; k++)
+        status = wait_if_swapped(sim, replay->sources[k]);
+    for (size_t k = 0; status == PZ_OK && k < replay->n_ops; k++)
+        status = replay_op(sim, replay, k, target);
+    for (size_t k = 0; status == PZ_OK && k < replay->n_kept; k++) {
+        const pzi_saved *saved = &sim->trace->saved[replay->kept[k]];
         sim->place[saved->storage] = RESIDENT;
         sim->holds[saved->storage] = saved->value;
     }
@@ -461,7 +461,7 @@ static pz_status before_op(struct sim *sim)
         request_prefetch(sim, schedule->prefetches[sim->next_prefetch++]);
     while (status == PZ_OK && sim->next_run < schedule->n_runs &&
            schedule->runs[sim->next_run].op == sim->op)
-        status = replay(sim, &schedule->runs[sim->next_run++]);
+        status = run_replay(sim, sim->next_run++);
     const pzi_op *op = &sim->trace->ops[sim->op];
     for (uint32_t k = op->reads; status == PZ_OK && k < op->writes_end; k++)
         status = wait_if_swapped(sim, sim->trace->accesses[k].storage);
@@ -652,6 +652,7 @@ pz_status pzi_simulate(const pzi_work *work, pzi_replayer *replayer, const pz_se
         .setup = setup,
         .trace = work->trace,
         .schedule = &schedule,
+        .replayer = replayer,
         .plan = plan,
         .report = report,
         .timeline = timeline,

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/diag.h"
 #include "sim/sim.h"
-#include "trace/diag.h"
 #include "trace/plan.h"
 
 static pz_status check_ratios(const double *ratios, size_t n, pz_diag *diag)
@@ -34,12 +34,17 @@ static pz_status simulate(const pz_setup *setup, const pz_plan *plan, pz_report 
         return status;
     pzi_replayer replayer;
     status = pzi_replayer_new(&work, &replayer);
-    if (status == PZ_OK) {
-        status = pzi_simulate(&work, &replayer, setup, plan, report, timeline, diag);
-        pzi_replayer_free(&replayer);
-    } else {
+    if (status != PZ_OK)
         pzi_no_memory(diag);
+    else
+        status = pzi_simulate(&work, &replayer, setup, plan, report, NULL, diag);
+    /* The live set at the peak can be told only when the peak is known: run it again. */
+    if (status == PZ_OK && timeline) {
+        timeline->peak_bytes = report->peak_bytes;
+        status = pzi_simulate(&work, &replayer, setup, plan, report, timeline, diag);
     }
+    if (replayer.work)
+        pzi_replayer_free(&replayer);
     pzi_work_free(&work);
     return status;
 }
@@ -76,10 +81,10 @@ static void fill_costs(const pzi_work *work, pzi_replayer *replayer, const pzi_r
 }
 
 pz_status pz_trace_costs(const pz_trace *trace, const pz_platform *platform, int64_t *swap_ns,
-                         int64_t *recompute_ns)
+                         int64_t *recompute_ns, pz_diag *diag)
 {
     pzi_work work;
-    pz_status status = pzi_work_new(trace, platform, &work, NULL);
+    pz_status status = pzi_work_new(trace, platform, &work, diag);
     if (status != PZ_OK)
         return status;
     pzi_replayer replayer;
@@ -89,7 +94,7 @@ pz_status pz_trace_costs(const pz_trace *trace, const pz_platform *platform, int
     if (status == PZ_OK && dropped && back)
         fill_costs(&work, &replayer, &(pzi_residency){dropped, back, false}, swap_ns, recompute_ns);
     else
-        status = PZ_ERR_MEMORY;
+        status = pzi_no_memory(diag);
     free(dropped);
     free(back);
     if (replayer.work)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "trace/json.h"
 
 pz_status pzi_timeline_new(const pz_trace *trace, uint64_t budget_bytes, pz_timeline **timeline)
@@ -37,15 +38,12 @@ void pzi_timeline_add(pz_timeline *timeline, const pz_event *event)
 {
     if (!timeline || timeline->failed)
         return;
-    if (timeline->n_events == timeline->room_events) {
-        const size_t room = 2 * timeline->room_events + 1024;
-        pz_event *grown = realloc(timeline->events, room * sizeof *grown);
-        timeline->failed = !grown;
-        if (!grown)
-            return;
-        timeline->events = grown;
-        timeline->room_events = room;
-    }
+    pz_event *grown =
+        pzi_grow(timeline->events, &timeline->room_events, timeline->n_events + 1, sizeof *grown);
+    timeline->failed = !grown;
+    if (!grown)
+        return;
+    timeline->events = grown;
     timeline->events[timeline->n_events++] = *event;
 }
 
@@ -53,21 +51,18 @@ void pzi_timeline_sample(pz_timeline *timeline, int64_t ns, uint64_t live_bytes)
 {
     if (!timeline || timeline->failed)
         return;
-    if (timeline->n_samples == timeline->room_samples) {
-        const size_t room = 2 * timeline->room_samples + 1024;
-        pzi_sample *grown = realloc(timeline->samples, room * sizeof *grown);
-        timeline->failed = !grown;
-        if (!grown)
-            return;
-        timeline->samples = grown;
-        timeline->room_samples = room;
-    }
+    pzi_sample *grown = pzi_grow(timeline->samples, &timeline->room_samples,
+                                 timeline->n_samples + 1, sizeof *grown);
+    timeline->failed = !grown;
+    if (!grown)
+        return;
+    timeline->samples = grown;
     timeline->samples[timeline->n_samples++] = (pzi_sample){ns, live_bytes};
 }
 
 static int compare_peak(const void *a, const void *b)
 {
-    const struct pzi_peak *x = a, *y = b;
+    const pzi_live *x = a, *y = b;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
     return (x->storage > y->storage) - (x->storage < y->storage);

@@ -9,18 +9,22 @@ typedef struct pzi_sample {
     uint64_t live_bytes;
 } pzi_sample;
 
+/* A storage that is in memory. */
+typedef struct pzi_live {
+    int64_t storage; /* id in the file */
+    uint64_t bytes;
+} pzi_live;
+
 struct pz_timeline {
-    const char *model; /* owned copies: the timeline outlives trace and platform */
+    const char *model; /* after pzi_timeline_finish() a copy, as the names of the events */
     char *strings;
     pz_event *events;
     size_t n_events, room_events;
     pzi_sample *samples; /* live bytes whenever they change */
     size_t n_samples, room_samples;
-    struct pzi_peak {
-        int64_t storage;
-        uint64_t bytes;
-    } * peak; /* live set at the moment of the peak */
+    pzi_live *peak; /* live set at the moment of the peak */
     size_t n_peak;
+    uint64_t peak_bytes; /* the peak that is to be recorded */
     uint64_t budget_bytes;
     bool failed; /* memory ran out while recording */
 };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "trace/diag.h"
+#include "base/diag.h"
 
 /* Bytes that the optimizer step moves per parameter, all in FP32: weight and gradient read, weight
  * written, and momentum (SGD) or both moments (AdamW) read and written. */
@@ -49,13 +49,9 @@ static bool can_be_counted(const pz_trace *trace, const pz_platform *platform)
     return ns <= MAX_ITERATION_NS;
 }
 
-struct key {
-    int32_t first, second, saved;
-};
-
 static int compare_keys(const void *a, const void *b)
 {
-    const struct key *x = a, *y = b;
+    const pzi_key *x = a, *y = b;
     if (x->first != y->first)
         return x->first < y->first ? -1 : 1;
     if (x->second != y->second)
@@ -63,18 +59,22 @@ static int compare_keys(const void *a, const void *b)
     return (x->saved > y->saved) - (x->saved < y->saved);
 }
 
+void pzi_sort_keys(pzi_key *keys, size_t n)
+{
+    qsort(keys, n, sizeof *keys, compare_keys);
+}
+
 /* Sorts the saved tensors by ready_op (by_use: by first backward use, then ready_op). */
 static pz_status sort_saved(const pz_trace *trace, bool by_use, int32_t *order)
 {
-    struct key *keys = calloc(trace->n_saved + 1, sizeof *keys);
+    pzi_key *keys = calloc(trace->n_saved + 1, sizeof *keys);
     if (!keys)
         return PZ_ERR_MEMORY;
     for (size_t i = 0; i < trace->n_saved; i++) {
         const pzi_saved *s = &trace->saved[i];
-        keys[i] =
-            (struct key){by_use ? s->first_backward_use : s->ready_op, s->ready_op, (int32_t)i};
+        keys[i] = (pzi_key){by_use ? s->first_backward_use : s->ready_op, s->ready_op, (int32_t)i};
     }
-    qsort(keys, trace->n_saved, sizeof *keys, compare_keys);
+    pzi_sort_keys(keys, trace->n_saved);
     for (size_t i = 0; i < trace->n_saved; i++)
         order[i] = keys[i].saved;
     free(keys);
@@ -137,19 +137,33 @@ void pzi_work_free(pzi_work *work)
     *work = (pzi_work){0};
 }
 
-pz_status pz_trace_times(const pz_trace *trace, const pz_platform *platform, pz_times *times)
+/* Time that the slower direction of the link takes for all saved tensors, without set-ups. */
+static double link_ns(const pzi_work *work, const double *ratios)
+{
+    const pz_platform *platform = work->platform;
+    double out_ns = 0, in_ns = 0;
+    for (size_t i = 0; i < work->trace->n_saved; i++) {
+        const uint64_t bytes = pzi_saved_bytes(work, i);
+        const double ratio = ratios ? ratios[i] : 1.0;
+        out_ns +=
+            (double)(pz_platform_transfer_ns(platform, bytes, ratio, 1) - platform->transfer_ns);
+        in_ns +=
+            (double)(pz_platform_transfer_ns(platform, bytes, ratio, 0) - platform->transfer_ns);
+    }
+    return fmax(out_ns, in_ns);
+}
+
+pz_status pz_trace_times(const pz_trace *trace, const pz_platform *platform, const double *ratios,
+                         pz_times *times, pz_diag *diag)
 {
     pzi_work work;
-    const pz_status status = pzi_work_new(trace, platform, &work, NULL);
+    const pz_status status = pzi_work_new(trace, platform, &work, diag);
     if (status != PZ_OK)
         return status;
-    double saved = 0;
-    for (size_t i = 0; i < trace->n_saved; i++)
-        saved += (double)pzi_saved_bytes(&work, i);
-    const double window = fmin((double)work.forward_ns, (double)work.backward_ns) / 1e9;
-    const double link = fmin(platform->d2h_bps, platform->h2d_bps) / platform->gpus_per_link;
+    const double window_ns = fmin((double)work.forward_ns, (double)work.backward_ns);
+    const double all_ns = link_ns(&work, ratios);
     *times = (pz_times){work.forward_ns, work.backward_ns, work.optimizer_ns,
-                        saved > 0 ? window * link / saved : 0};
+                        all_ns > 0 ? window_ns / all_ns : 0};
     pzi_work_free(&work);
     return PZ_OK;
 }

@@ -18,6 +18,13 @@ typedef struct pzi_work {
     int64_t optimizer_ns;
 } pzi_work;
 
+/* Saved tensors in an order: by first, then second, then index. */
+typedef struct pzi_key {
+    int32_t first, second, saved;
+} pzi_key;
+
+void pzi_sort_keys(pzi_key *keys, size_t n);
+
 /* PZ_ERR_MEMORY, or PZ_ERR_MEANING for a platform out of range or so slow that times overflow. */
 pz_status pzi_work_new(const pz_trace *trace, const pz_platform *platform, pzi_work *work,
                        pz_diag *diag);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "trace/diag.h"
+#include "base/diag.h"
 #include "trace/trace.h"
 
 static pz_status contradiction(pz_diag *diag, const char *list, size_t index, const char *text)
@@ -161,14 +161,14 @@ static void find_uses(pz_trace *trace)
     }
 }
 
-static pz_status list_saved(pz_trace *trace)
+static pz_status list_saved(pz_trace *trace, pz_diag *diag)
 {
     for (size_t s = 0; s < trace->n_storages; s++)
         if (trace->storages[s].saved != PZI_NONE)
             trace->storages[s].saved = (int32_t)trace->n_saved++;
     trace->saved = calloc(trace->n_saved + 1, sizeof *trace->saved);
     if (!trace->saved)
-        return PZ_ERR_MEMORY;
+        return pzi_no_memory(diag);
     for (size_t s = 0; s < trace->n_storages; s++) {
         const pzi_storage *storage = &trace->storages[s];
         if (storage->saved == PZI_NONE)
@@ -283,7 +283,7 @@ pz_status pzi_flow_derive(pz_trace *trace, pz_diag *diag)
     if (status == PZ_OK) {
         find_clones(trace);
         find_uses(trace);
-        status = list_saved(trace);
+        status = list_saved(trace, diag);
     }
     if (status == PZ_OK) {
         date_saved(trace);

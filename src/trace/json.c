@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/diag.h"
+#include "base/diag.h"
 
 #define JSON_FLAGS (JSON_REJECT_DUPLICATES)
 
@@ -91,16 +91,33 @@ pz_status pzi_json_check_format(const json_t *root, const char *format, pz_diag 
 
 pzi_fields pzi_fields_root(const json_t *root, pz_diag *diag)
 {
-    return (pzi_fields){root, diag, NULL, 0, PZ_OK};
+    return (pzi_fields){.object = root, .diag = diag};
 }
 
-pzi_fields pzi_fields_element(const json_t *list_value, const char *list, size_t index,
-                              pz_diag *diag)
+pzi_fields pzi_fields_element(const pzi_fields *parent, const char *list, size_t index)
 {
-    pzi_fields fields = {json_array_get(list_value, index), diag, list, index, PZ_OK};
+    pzi_fields fields = {
+        .object = json_array_get(json_object_get(parent->object, list), index),
+        .diag = parent->diag,
+        .parent = parent,
+        .list = list,
+        .index = index,
+    };
     if (!json_is_object(fields.object))
         pzi_bad_field(&fields, NULL, "is not an object");
     return fields;
+}
+
+/* Writes the path of an object, with a dot at the end if it is not the root's; returns its length.
+ */
+static size_t write_path(const pzi_fields *fields, char *path, size_t room)
+{
+    if (!fields->parent)
+        return 0;
+    const size_t used = write_path(fields->parent, path, room);
+    const int written = snprintf(path + used, room - used, "%s[%zu].", fields->list, fields->index);
+    const size_t end = used + (written > 0 ? (size_t)written : 0);
+    return end < room ? end : room - 1;
 }
 
 void pzi_bad_field(pzi_fields *fields, const char *name, const char *format, ...)
@@ -110,13 +127,12 @@ void pzi_bad_field(pzi_fields *fields, const char *name, const char *format, ...
     fields->status = PZ_ERR_MEANING;
     if (!fields->diag)
         return;
-    char path[sizeof fields->diag->path];
-    const char *dot = fields->list && name ? "." : "";
-    if (fields->list)
-        snprintf(path, sizeof path, "%s[%zu]%s%s", fields->list, fields->index, dot,
-                 name ? name : "");
-    else
-        snprintf(path, sizeof path, "%s", name ? name : "");
+    char path[sizeof fields->diag->path] = "";
+    const size_t used = write_path(fields, path, sizeof path);
+    if (name)
+        snprintf(path + used, sizeof path - used, "%s", name);
+    else if (used > 0)
+        path[used - 1] = '\0';
     char text[sizeof fields->diag->text];
     va_list args;
     va_start(args, format);
@@ -198,13 +214,35 @@ bool pzi_get_bool(pzi_fields *fields, const char *name)
     return json_is_true(value);
 }
 
+static bool is_printable(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return false;
+    return true;
+}
+
 const char *pzi_get_string(pzi_fields *fields, const char *name)
 {
     const json_t *value = field(fields, name);
-    if (value && !json_is_string(value))
-        pzi_bad_field(fields, name, "is not a string");
     const char *text = json_string_value(value);
-    return text ? text : "";
+    if (value && !text)
+        pzi_bad_field(fields, name, "is not a string");
+    if (text && !is_printable(text))
+        pzi_bad_field(fields, name, "contains a control character");
+    return text && fields->status == PZ_OK ? text : "";
+}
+
+void pzi_get_text(pzi_fields *fields, const char *name, bool optional, char *out, size_t room)
+{
+    out[0] = '\0';
+    if (optional && !pzi_has(fields, name))
+        return;
+    const char *text = pzi_get_string(fields, name);
+    if (strlen(text) >= room)
+        pzi_bad_field(fields, name, "is longer than %zu bytes", room - 1);
+    else
+        snprintf(out, room, "%s", text);
 }
 
 const json_t *pzi_get_array(pzi_fields *fields, const char *name)

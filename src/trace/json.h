@@ -14,27 +14,32 @@ pz_status pzi_json_load(const char *file, json_t **root, pz_diag *diag);
 /* Checks "format" and "version" (major 1) of a PlaneZip file. */
 pz_status pzi_json_check_format(const json_t *root, const char *format, pz_diag *diag);
 
-/* An object and its path ("ops[512]"; "" for the root): what a field is read from.  The first
- * failure is kept in status and diag; later reads do nothing and give zero, so that a reader looks
- * at status once. */
+/* An object and its path ("entries[3].measured[0]"; "" for the root): what a field is read from.
+ * The first failure is kept in status and diag; later reads do nothing and give zero, so that a
+ * reader looks at status once. */
 typedef struct pzi_fields {
     const json_t *object;
     pz_diag *diag;
-    const char *list; /* name of the array that the object is in, NULL for the root */
+    const struct pzi_fields *parent; /* NULL for the root */
+    const char *list;                /* field of the parent that is the array it stands in */
     size_t index;
     pz_status status;
 } pzi_fields;
 
 pzi_fields pzi_fields_root(const json_t *root, pz_diag *diag);
-/* Element index of list; fails if it is not an object. */
-pzi_fields pzi_fields_element(const json_t *list_value, const char *list, size_t index,
-                              pz_diag *diag);
+/* Element index of the array field list of parent, which must outlive it; fails if it is not an
+ * object. */
+pzi_fields pzi_fields_element(const pzi_fields *parent, const char *list, size_t index);
 
 bool pzi_has(const pzi_fields *fields, const char *name);
 int64_t pzi_get_int(pzi_fields *fields, const char *name, int64_t low, int64_t high);
 double pzi_get_number(pzi_fields *fields, const char *name, double low, double high);
 bool pzi_get_bool(pzi_fields *fields, const char *name);
+/* Without control characters: names go to terminals. */
 const char *pzi_get_string(pzi_fields *fields, const char *name);
+/* A string into out, which has room bytes; one that does not fit is an error, and one that is
+ * missing is too unless it is optional, then out becomes "". */
+void pzi_get_text(pzi_fields *fields, const char *name, bool optional, char *out, size_t room);
 const json_t *pzi_get_array(pzi_fields *fields, const char *name);
 /* Index of the field's string in names, a NULL-terminated list; fails if it is none of them. */
 int pzi_get_choice(pzi_fields *fields, const char *name, const char *const *names);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/diag.h"
+#include "base/diag.h"
 #include "trace/json.h"
 #include "trace/trace.h"
 
@@ -70,9 +70,12 @@ pz_replay pz_plan_replay(const pz_plan *plan)
     return plan->replay;
 }
 
-void pz_plan_set_replay(pz_plan *plan, pz_replay replay)
+pz_status pz_plan_set_replay(pz_plan *plan, pz_replay replay)
 {
+    if (replay != PZ_REPLAY_FREE && replay != PZ_REPLAY_KEEP)
+        return PZ_ERR_ARGUMENT;
     plan->replay = replay;
+    return PZ_OK;
 }
 
 void pz_plan_get_info(const pz_plan *plan, pz_plan_info *info)
@@ -85,23 +88,16 @@ void pz_plan_set_info(pz_plan *plan, const pz_plan_info *info)
     const uint64_t digest = plan->info.digest;
     plan->info = *info;
     plan->info.digest = digest;
+    plan->info.policy[sizeof plan->info.policy - 1] = '\0';
+    plan->info.candidate[sizeof plan->info.candidate - 1] = '\0';
+    plan->info.codec[sizeof plan->info.codec - 1] = '\0';
+    plan->info.platform[sizeof plan->info.platform - 1] = '\0';
 }
 
 /* Reading ---------------------------------------------------------------------------------------
  */
 
-static void read_word(pzi_fields *fields, const char *name, char *out, size_t room)
-{
-    if (!pzi_has(fields, name))
-        return;
-    const char *text = pzi_get_string(fields, name);
-    if (strlen(text) >= room)
-        pzi_bad_field(fields, name, "is longer than %zu bytes", room - 1);
-    else
-        snprintf(out, room, "%s", text);
-}
-
-static pz_status read_head(pz_plan *plan, const json_t *root, const json_t **tensors, pz_diag *diag)
+static pz_status read_head(pz_plan *plan, const json_t *root, pz_diag *diag)
 {
     const pz_status status = pzi_json_check_format(root, "planezip-plan", diag);
     if (status != PZ_OK)
@@ -116,38 +112,34 @@ static pz_status read_head(pz_plan *plan, const json_t *root, const json_t **ten
                            "for, or plan again",
                            digest, expected);
     plan->replay = (pz_replay)pzi_get_choice(&fields, "replay", replays);
-    read_word(&fields, "policy", plan->info.policy, sizeof plan->info.policy);
-    read_word(&fields, "candidate", plan->info.candidate, sizeof plan->info.candidate);
-    read_word(&fields, "codec", plan->info.codec, sizeof plan->info.codec);
-    read_word(&fields, "platform", plan->info.platform, sizeof plan->info.platform);
+    pzi_get_text(&fields, "policy", true, plan->info.policy, sizeof plan->info.policy);
+    pzi_get_text(&fields, "candidate", true, plan->info.candidate, sizeof plan->info.candidate);
+    pzi_get_text(&fields, "codec", true, plan->info.codec, sizeof plan->info.codec);
+    pzi_get_text(&fields, "platform", true, plan->info.platform, sizeof plan->info.platform);
     if (pzi_has(&fields, "budget_bytes"))
         plan->info.budget_bytes = (uint64_t)pzi_get_int(&fields, "budget_bytes", 0, INT64_MAX);
     if (pzi_has(&fields, "predicted_overhead"))
         plan->info.predicted_overhead = pzi_get_number(&fields, "predicted_overhead", -1, 1e9);
-    *tensors = pzi_get_array(&fields, "tensors");
+    pzi_get_array(&fields, "tensors");
     return fields.status;
 }
 
-static int32_t saved_of_id(const pz_trace *trace, int64_t id)
+/* The saved tensor with a storage id.  Files list the tensors in the order of the trace, so the
+ * expected position comes first. */
+static int32_t find_saved(const pz_trace *trace, int64_t id, size_t guess)
 {
-    for (size_t i = 0; i < trace->n_saved; i++)
-        if (trace->storages[trace->saved[i].storage].id == id)
-            return (int32_t)i;
+    for (size_t i = 0; i < trace->n_saved; i++) {
+        const size_t k = (guess + i) % trace->n_saved;
+        if (trace->storages[trace->saved[k].storage].id == id)
+            return (int32_t)k;
+    }
     return PZI_NONE;
 }
 
-/* Files list the tensors in the order of the trace, so the expected position is tried first. */
-static int32_t find_saved(const pz_trace *trace, int64_t id, size_t guess)
+static pz_status read_tensor(const pz_trace *trace, pz_plan *plan, const pzi_fields *root, size_t k,
+                             bool *seen)
 {
-    if (guess < trace->n_saved && trace->storages[trace->saved[guess].storage].id == id)
-        return (int32_t)guess;
-    return saved_of_id(trace, id);
-}
-
-static pz_status read_tensor(const pz_trace *trace, pz_plan *plan, const json_t *tensors, size_t k,
-                             bool *seen, pz_diag *diag)
-{
-    pzi_fields fields = pzi_fields_element(tensors, "tensors", k, diag);
+    pzi_fields fields = pzi_fields_element(root, "tensors", k);
     const int64_t id = pzi_get_int(&fields, "storage", 0, INT32_MAX);
     const pz_action action = (pz_action)pzi_get_choice(&fields, "action", actions);
     int64_t prefetch = PZI_NONE;
@@ -167,15 +159,17 @@ static pz_status read_tensor(const pz_trace *trace, pz_plan *plan, const json_t 
     return fields.status;
 }
 
-static pz_status read_tensors(const pz_trace *trace, pz_plan *plan, const json_t *tensors,
+static pz_status read_tensors(const pz_trace *trace, pz_plan *plan, const json_t *root,
                               pz_diag *diag)
 {
+    const pzi_fields fields = pzi_fields_root(root, diag);
     bool *seen = calloc(trace->n_saved + 1, sizeof *seen);
     if (!seen)
         return pzi_no_memory(diag);
     pz_status status = PZ_OK;
-    for (size_t k = 0; status == PZ_OK && k < json_array_size(tensors); k++)
-        status = read_tensor(trace, plan, tensors, k, seen, diag);
+    const size_t n = json_array_size(json_object_get(root, "tensors"));
+    for (size_t k = 0; status == PZ_OK && k < n; k++)
+        status = read_tensor(trace, plan, &fields, k, seen);
     free(seen);
     return status;
 }
@@ -183,14 +177,13 @@ static pz_status read_tensors(const pz_trace *trace, pz_plan *plan, const json_t
 static pz_status from_json(const pz_trace *trace, json_t *root, pz_plan **plan, pz_diag *diag)
 {
     pz_plan *p = NULL;
-    const json_t *tensors = NULL;
     pz_status status = pz_plan_new(trace, &p);
     if (status != PZ_OK)
         pzi_no_memory(diag);
     if (status == PZ_OK)
-        status = read_head(p, root, &tensors, diag);
+        status = read_head(p, root, diag);
     if (status == PZ_OK)
-        status = read_tensors(trace, p, tensors, diag);
+        status = read_tensors(trace, p, root, diag);
     json_decref(root);
     if (status == PZ_OK)
         *plan = p;

@@ -5,9 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/diag.h"
 #include "base/transfer.h"
-#include "trace/diag.h"
 #include "trace/json.h"
+#include "trace/trace.h"
 
 #define PCIE4_BPS 24e9
 #define PCIE5_BPS 50e9
@@ -144,6 +145,11 @@ pz_status pz_platform_named(const char *name, pz_platform *platform)
     return PZ_ERR_ARGUMENT;
 }
 
+double pzi_link_bps(const pz_platform *platform, bool to_host)
+{
+    return (to_host ? platform->d2h_bps : platform->h2d_bps) / (double)platform->gpus_per_link;
+}
+
 static double codec_bps(const pz_platform *platform)
 {
     return platform->engine_bps > 0 ? platform->engine_bps : platform->software_bps;
@@ -152,52 +158,79 @@ static double codec_bps(const pz_platform *platform)
 int64_t pz_platform_transfer_ns(const pz_platform *platform, uint64_t bytes, double ratio,
                                 int to_host)
 {
-    const double link = (to_host ? platform->d2h_bps : platform->h2d_bps) / platform->gpus_per_link;
-    return pzi_transfer_ns(bytes, ratio, link, codec_bps(platform), platform->transfer_ns);
+    return pzi_transfer_ns(bytes, ratio, pzi_link_bps(platform, to_host != 0), codec_bps(platform),
+                           platform->transfer_ns);
 }
 
-/* File: one field each, so that reading, writing and checking cannot disagree. */
+/* One table per type, so that reading, writing and checking cannot disagree. */
 struct number {
     const char *name;
-    size_t offset;
+    size_t offset; /* of a double */
     double low, high;
     bool optional; /* 0 if it is missing */
 };
 
-#define NUMBER(field, name, low, high, optional)                \
-    {                                                           \
-        name, offsetof(pz_platform, field), low, high, optional \
-    }
-
-static const struct number numbers[] = {
-    NUMBER(math_flops, "math_flops_per_s", 1e6, 1e19, false),
-    NUMBER(math_fraction, "math_fraction", 1e-3, 1, false),
-    NUMBER(memory_bps, "memory_bytes_per_s", 1e6, 1e16, false),
-    NUMBER(memory_fraction, "memory_fraction", 1e-3, 1, false),
-    NUMBER(d2h_bps, "d2h_bytes_per_s", 1e6, 1e16, false),
-    NUMBER(h2d_bps, "h2d_bytes_per_s", 1e6, 1e16, false),
-    NUMBER(engine_bps, "engine_bytes_per_s", 0, 1e16, true),
-    NUMBER(software_bps, "software_codec_bytes_per_s", 0, 1e16, true),
-    NUMBER(software_share, "software_codec_compute_share", 0, 1, true),
+struct integer {
+    const char *name;
+    size_t offset; /* of 64 bits */
+    int64_t low, high;
+    bool optional;
+    int64_t missing; /* what it is then */
 };
 
-#define MAX_NS INT64_C(1000000000)
+#define AT(field) offsetof(pz_platform, field)
 
-static double *number_at(pz_platform *platform, const struct number *number)
+static const struct number numbers[] = {
+    {"math_flops_per_s", AT(math_flops), 1e6, 1e19, false},
+    {"math_fraction", AT(math_fraction), 1e-3, 1, false},
+    {"memory_bytes_per_s", AT(memory_bps), 1e6, 1e16, false},
+    {"memory_fraction", AT(memory_fraction), 1e-3, 1, false},
+    {"d2h_bytes_per_s", AT(d2h_bps), 1e6, 1e16, false},
+    {"h2d_bytes_per_s", AT(h2d_bps), 1e6, 1e16, false},
+    {"engine_bytes_per_s", AT(engine_bps), 0, 1e16, true},
+    {"software_codec_bytes_per_s", AT(software_bps), 0, 1e16, true},
+    {"software_codec_compute_share", AT(software_share), 0, 1, true},
+};
+
+static const struct integer integers[] = {
+    {"launch_ns", AT(launch_ns), 0, 1000000000, false, 0},
+    {"transfer_setup_ns", AT(transfer_ns), 0, 1000000000, false, 0},
+    {"gpus_per_link", AT(gpus_per_link), 1, 1024, true, 1},
+    {"memory_bytes", AT(memory_bytes), 0, INT64_C(1) << 50, true, 0},
+};
+
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+
+static double get_double(const pz_platform *platform, size_t offset)
 {
-    return (double *)(void *)((char *)platform + number->offset);
+    double value;
+    memcpy(&value, (const char *)platform + offset, sizeof value);
+    return value;
 }
 
-static void read_text(pzi_fields *fields, const char *name, char *out, size_t room, bool optional)
+static int64_t get_integer(const pz_platform *platform, size_t offset)
 {
-    out[0] = '\0';
-    if (optional && !pzi_has(fields, name))
-        return;
-    const char *text = pzi_get_string(fields, name);
-    if (strlen(text) >= room)
-        pzi_bad_field(fields, name, "is longer than %zu bytes", room - 1);
-    else
-        snprintf(out, room, "%s", text);
+    int64_t value;
+    memcpy(&value, (const char *)platform + offset, sizeof value);
+    return value;
+}
+
+static void read_values(pzi_fields *fields, pz_platform *p)
+{
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        const struct number *n = &numbers[i];
+        double value = 0;
+        if (!n->optional || pzi_has(fields, n->name))
+            value = pzi_get_number(fields, n->name, n->low, n->high);
+        memcpy((char *)p + n->offset, &value, sizeof value);
+    }
+    for (size_t i = 0; i < COUNT(integers); i++) {
+        const struct integer *n = &integers[i];
+        int64_t value = n->missing;
+        if (!n->optional || pzi_has(fields, n->name))
+            value = pzi_get_int(fields, n->name, n->low, n->high);
+        memcpy((char *)p + n->offset, &value, sizeof value);
+    }
 }
 
 static pz_status read_platform(const json_t *root, pz_platform *platform, pz_diag *diag)
@@ -207,22 +240,11 @@ static pz_status read_platform(const json_t *root, pz_platform *platform, pz_dia
         return status;
     pzi_fields fields = pzi_fields_root(root, diag);
     pz_platform p = {0};
-    read_text(&fields, "name", p.name, sizeof p.name, false);
-    read_text(&fields, "description", p.description, sizeof p.description, true);
-    read_text(&fields, "source", p.source, sizeof p.source, true);
+    pzi_get_text(&fields, "name", false, p.name, sizeof p.name);
+    pzi_get_text(&fields, "description", true, p.description, sizeof p.description);
+    pzi_get_text(&fields, "source", true, p.source, sizeof p.source);
     p.precision = (pz_precision)pzi_get_choice(&fields, "precision", precisions);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        const struct number *n = &numbers[i];
-        if (!n->optional || pzi_has(&fields, n->name))
-            *number_at(&p, n) = pzi_get_number(&fields, n->name, n->low, n->high);
-    }
-    p.launch_ns = pzi_get_int(&fields, "launch_ns", 0, MAX_NS);
-    p.transfer_ns = pzi_get_int(&fields, "transfer_setup_ns", 0, MAX_NS);
-    p.gpus_per_link = 1;
-    if (pzi_has(&fields, "gpus_per_link"))
-        p.gpus_per_link = (uint32_t)pzi_get_int(&fields, "gpus_per_link", 1, 1024);
-    if (pzi_has(&fields, "memory_bytes"))
-        p.memory_bytes = (uint64_t)pzi_get_int(&fields, "memory_bytes", 0, INT64_C(1) << 50);
+    read_values(&fields, &p);
     if (fields.status == PZ_OK)
         *platform = p;
     return fields.status;
@@ -250,42 +272,54 @@ pz_status pz_platform_read(const char *file, pz_platform *platform, pz_diag *dia
     return status == PZ_OK ? from_json(root, platform, diag) : status;
 }
 
-static json_t *to_json(const pz_platform *platform, bool *whole)
+static json_t *to_json(const pz_platform *p, bool *whole)
 {
-    pz_platform p = *platform;
     json_t *root = json_pack("{s:s,s:i,s:s,s:s,s:s,s:s}", "format", "planezip-platform", "version",
-                             1, "name", p.name, "description", p.description, "source", p.source,
-                             "precision", precisions[p.precision]);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        pzi_json_set(root, numbers[i].name, json_real(*number_at(&p, &numbers[i])), whole);
-    pzi_json_set(root, "launch_ns", json_integer(p.launch_ns), whole);
-    pzi_json_set(root, "transfer_setup_ns", json_integer(p.transfer_ns), whole);
-    pzi_json_set(root, "gpus_per_link", json_integer(p.gpus_per_link), whole);
-    pzi_json_set(root, "memory_bytes", json_integer((json_int_t)p.memory_bytes), whole);
+                             1, "name", p->name, "description", p->description, "source", p->source,
+                             "precision", precisions[p->precision]);
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        pzi_json_set(root, numbers[i].name, json_real(get_double(p, numbers[i].offset)), whole);
+    for (size_t i = 0; i < COUNT(integers); i++)
+        pzi_json_set(root, integers[i].name, json_integer(get_integer(p, integers[i].offset)),
+                     whole);
     return root;
 }
 
 pz_status pz_platform_json(const pz_platform *platform, char **text)
 {
+    const pz_status status = pz_platform_check(platform, NULL);
+    if (status != PZ_OK)
+        return status;
     bool whole = true;
     json_t *root = to_json(platform, &whole);
     return pzi_json_text(root, whole, PZI_DIGITS_TYPED, text);
 }
 
-pz_status pz_platform_check(const pz_platform *platform, pz_diag *diag)
+static bool is_string(const char *text, size_t room)
 {
-    pz_platform p = *platform;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        const double value = *number_at(&p, &numbers[i]);
-        if (!(value >= numbers[i].low && value <= numbers[i].high))
-            return pzi_fail_at(diag, PZ_ERR_MEANING, numbers[i].name, "is %g, outside %g..%g",
-                               value, numbers[i].low, numbers[i].high);
-    }
-    if (p.launch_ns < 0 || p.launch_ns > MAX_NS || p.transfer_ns < 0 || p.transfer_ns > MAX_NS)
-        return pzi_fail(diag, PZ_ERR_MEANING, "launch or set-up time outside 0..1 s");
-    if (p.gpus_per_link < 1 || p.gpus_per_link > 1024)
-        return pzi_fail_at(diag, PZ_ERR_MEANING, "gpus_per_link", "is outside 1..1024");
-    if (p.precision != PZ_FP32 && p.precision != PZ_BF16)
+    return memchr(text, '\0', room) != NULL;
+}
+
+pz_status pz_platform_check(const pz_platform *p, pz_diag *diag)
+{
+    if (!is_string(p->name, sizeof p->name) || !is_string(p->source, sizeof p->source) ||
+        !is_string(p->description, sizeof p->description))
+        return pzi_fail(diag, PZ_ERR_MEANING, "a text of the platform has no end");
+    if (p->precision != PZ_FP32 && p->precision != PZ_BF16)
         return pzi_fail_at(diag, PZ_ERR_MEANING, "precision", "is neither fp32 nor bf16");
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        const struct number *n = &numbers[i];
+        const double value = get_double(p, n->offset);
+        if (!(value >= n->low && value <= n->high))
+            return pzi_fail_at(diag, PZ_ERR_MEANING, n->name, "is %g, outside %g..%g", value,
+                               n->low, n->high);
+    }
+    for (size_t i = 0; i < COUNT(integers); i++) {
+        const struct integer *n = &integers[i];
+        const int64_t value = get_integer(p, n->offset);
+        if (value < n->low || value > n->high)
+            return pzi_fail_at(diag, PZ_ERR_MEANING, n->name, "is %lld, outside %lld..%lld",
+                               (long long)value, (long long)n->low, (long long)n->high);
+    }
     return PZ_OK;
 }

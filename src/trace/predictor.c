@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/diag.h"
+#include "base/diag.h"
+#include "base/grow.h"
 #include "trace/json.h"
 #include "trace/trace.h"
 
@@ -45,27 +46,40 @@ static int compare_entries(const void *a, const void *b)
     return (x->slot > y->slot) - (x->slot < y->slot);
 }
 
-static struct entry *find_entry(const pz_predictor *p, int64_t op, int64_t slot)
+/* A new entry at position index; NULL if memory is out. */
+static struct entry *insert_entry(pz_predictor *p, size_t index, int64_t op, int64_t slot)
 {
-    const struct entry key = {.op = op, .slot = slot};
-    if (p->n_entries == 0)
+    struct entry *grown = pzi_grow(p->entries, &p->room, p->n_entries + 1, sizeof *grown);
+    if (!grown)
         return NULL;
-    return bsearch(&key, p->entries, p->n_entries, sizeof key, compare_entries);
-}
-
-static struct entry *append_entry(pz_predictor *p, int64_t op, int64_t slot)
-{
-    if (p->n_entries == p->room) {
-        const size_t room = p->room ? 2 * p->room : 64;
-        struct entry *grown = realloc(p->entries, room * sizeof *grown);
-        if (!grown)
-            return NULL;
-        p->entries = grown;
-        p->room = room;
-    }
-    struct entry *entry = &p->entries[p->n_entries++];
+    p->entries = grown;
+    struct entry *entry = &p->entries[index];
+    memmove(entry + 1, entry, (p->n_entries - index) * sizeof *entry);
+    p->n_entries++;
     *entry = (struct entry){.op = op, .slot = slot};
     return entry;
+}
+
+/* Number of entries before a signature. */
+static size_t position_of(const pz_predictor *p, int64_t op, int64_t slot)
+{
+    const struct entry key = {.op = op, .slot = slot};
+    size_t low = 0, high = p->n_entries;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (compare_entries(&p->entries[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct entry *find_entry(const pz_predictor *p, int64_t op, int64_t slot)
+{
+    const size_t k = position_of(p, op, slot);
+    struct entry *entry = k < p->n_entries ? &p->entries[k] : NULL;
+    return entry && entry->op == op && entry->slot == slot ? entry : NULL;
 }
 
 static struct cell *find_cell(const struct entry *entry, const char *codec, pz_precision precision)
@@ -95,11 +109,14 @@ static struct cell *need_cell(struct entry *entry, const char *codec, pz_precisi
 static bool codec_name_fits(const char *codec)
 {
     const size_t length = strlen(codec);
-    return length > 0 && length < sizeof((struct cell *)0)->codec;
+    return length > 0 && length < sizeof((struct cell *)0)->codec &&
+           strspn(codec, "abcdefghijklmnopqrstuvwxyz0123456789+-_") == length;
 }
 
 pz_status pz_predictor_new(const char *model, pz_predictor **predictor)
 {
+    if (strlen(model) >= sizeof((pz_predictor *)0)->model)
+        return PZ_ERR_ARGUMENT;
     pz_predictor *p = calloc(1, sizeof *p);
     if (!p)
         return PZ_ERR_MEMORY;
@@ -153,13 +170,9 @@ pz_status pz_predictor_update(pz_predictor *predictor, int64_t op, int64_t slot,
         raw_bytes > INT64_MAX || coded_bytes > INT64_MAX || iteration > INT64_MAX)
         return PZ_ERR_ARGUMENT;
     struct entry *entry = find_entry(predictor, op, slot);
-    if (!entry) {
-        if (!append_entry(predictor, op, slot))
-            return PZ_ERR_MEMORY;
-        qsort(predictor->entries, predictor->n_entries, sizeof *entry, compare_entries);
-        entry = find_entry(predictor, op, slot);
-    }
-    struct cell *cell = need_cell(entry, codec, precision);
+    if (!entry)
+        entry = insert_entry(predictor, position_of(predictor, op, slot), op, slot);
+    struct cell *cell = entry ? need_cell(entry, codec, precision) : NULL;
     if (!cell)
         return PZ_ERR_MEMORY;
     const double ratio = raw_bytes ? (double)raw_bytes / (double)coded_bytes : 1.0;
@@ -210,7 +223,7 @@ static void read_measured(pzi_fields *fields, struct entry *entry)
         return;
     const json_t *list = pzi_get_array(fields, "measured");
     for (size_t k = 0; k < json_array_size(list) && fields->status == PZ_OK; k++) {
-        pzi_fields one = pzi_fields_element(list, "measured", k, fields->diag);
+        pzi_fields one = pzi_fields_element(fields, "measured", k);
         const char *codec = pzi_get_string(&one, "codec");
         const int precision = pzi_get_choice(&one, "precision", precisions);
         struct cell *cell = find_cell(entry, codec, (pz_precision)precision);
@@ -229,28 +242,17 @@ static void read_measured(pzi_fields *fields, struct entry *entry)
     }
 }
 
-static void read_class(pzi_fields *fields, struct entry *entry)
+static pz_status read_entry(pz_predictor *p, const pzi_fields *root, size_t index)
 {
-    const char *name = pzi_has(fields, "class") ? "class" : "producer_class";
-    if (!pzi_has(fields, name))
-        return;
-    const char *text = pzi_get_string(fields, name);
-    if (strlen(text) >= sizeof entry->producer_class)
-        pzi_bad_field(fields, name, "is longer than %zu bytes", sizeof entry->producer_class - 1);
-    snprintf(entry->producer_class, sizeof entry->producer_class, "%s", text);
-}
-
-static pz_status read_entry(pz_predictor *p, const json_t *list, size_t index, pz_diag *diag)
-{
-    pzi_fields fields = pzi_fields_element(list, "entries", index, diag);
+    pzi_fields fields = pzi_fields_element(root, "entries", index);
     const int64_t op = pzi_get_int(&fields, "op", -1, INT32_MAX);
     const int64_t slot = pzi_get_int(&fields, "slot", 0, INT32_MAX);
     if (fields.status != PZ_OK)
         return fields.status;
-    struct entry *entry = append_entry(p, op, slot);
+    struct entry *entry = insert_entry(p, p->n_entries, op, slot);
     if (!entry)
-        return pzi_no_memory(diag);
-    read_class(&fields, entry);
+        return pzi_no_memory(root->diag);
+    pzi_get_text(&fields, "class", true, entry->producer_class, sizeof entry->producer_class);
     read_ratios(&fields, entry, PZ_FP32);
     read_ratios(&fields, entry, PZ_BF16);
     read_measured(&fields, entry);
@@ -263,14 +265,11 @@ static pz_status read_predictor(pz_predictor *p, const json_t *root, pz_diag *di
     if (status != PZ_OK)
         return status;
     pzi_fields fields = pzi_fields_root(root, diag);
-    const char *model = pzi_get_string(&fields, "model");
+    pzi_get_text(&fields, "model", false, p->model, sizeof p->model);
     const json_t *list = pzi_get_array(&fields, "entries");
-    if (fields.status == PZ_OK && strlen(model) >= sizeof p->model)
-        pzi_bad_field(&fields, "model", "is longer than %zu bytes", sizeof p->model - 1);
     status = fields.status;
-    snprintf(p->model, sizeof p->model, "%s", model);
     for (size_t i = 0; status == PZ_OK && i < json_array_size(list); i++)
-        status = read_entry(p, list, i, diag);
+        status = read_entry(p, &fields, i);
     if (status != PZ_OK || p->n_entries == 0)
         return status;
     qsort(p->entries, p->n_entries, sizeof *p->entries, compare_entries);

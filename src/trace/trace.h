@@ -87,6 +87,9 @@ static inline uint64_t pzi_storage_bytes(const pzi_storage *storage, pz_precisio
     return precision == PZ_BF16 && storage->float32 ? storage->bytes / 2 : storage->bytes;
 }
 
+/* The link's rate in one direction for one of the GPUs that share it. */
+double pzi_link_bps(const pz_platform *platform, bool to_host);
+
 /* Derives values, saved tensors, lifetimes, peaks and the digest of a trace whose operators,
  * storages and accesses stand.  PZ_ERR_MEANING for a trace that contradicts itself. */
 pz_status pzi_flow_derive(pz_trace *trace, pz_diag *diag);

@@ -36,6 +36,11 @@ void pz_trace_get_info(const pz_trace *trace, pz_trace_info *info)
     };
 }
 
+const char *pz_trace_op_name(const pz_trace *trace, size_t op)
+{
+    return op < trace->n_ops ? trace->ops[op].name : NULL;
+}
+
 pz_status pz_trace_get_saved(const pz_trace *trace, size_t index, pz_saved *saved)
 {
     if (index >= trace->n_saved)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/diag.h"
+#include "base/diag.h"
 #include "trace/json.h"
 #include "trace/trace.h"
 
@@ -12,6 +12,7 @@
 #define MAX_FLOPS (INT64_C(1) << 60)
 #define MAX_COUNT (INT64_C(1) << 30)
 #define MAX_ALL_BYTES (UINT64_C(1) << 56) /* of all storages together */
+#define MAX_MODEL 63                      /* what a ratio table can hold */
 #define MAX_DURATION_NS (INT64_C(1) << 50)
 
 static const char *const phases[] = {"forward", "backward", NULL};
@@ -32,6 +33,7 @@ struct ids {
 struct reader {
     pz_trace *trace;
     pz_diag *diag;
+    pzi_fields root;
     const json_t *ops, *storages;
     const char *model;
     struct ids *ids;
@@ -47,15 +49,11 @@ static const char *keep_string(struct reader *r, const char *text)
     return kept;
 }
 
-/* A name goes to terminals and files: no control characters. */
 static const char *get_name(pzi_fields *fields, const char *name)
 {
     const char *text = pzi_get_string(fields, name);
     if (fields->status == PZ_OK && !*text)
         pzi_bad_field(fields, name, "is empty");
-    for (const char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            pzi_bad_field(fields, name, "contains a control character");
     return text;
 }
 
@@ -86,8 +84,10 @@ static pz_status read_header(struct reader *r, const json_t *root)
     pz_status status = pzi_json_check_format(root, "planezip-trace", r->diag);
     if (status != PZ_OK)
         return status;
-    pzi_fields fields = pzi_fields_root(root, r->diag);
+    pzi_fields fields = r->root = pzi_fields_root(root, r->diag);
     r->model = get_name(&fields, "model");
+    if (strlen(r->model) > MAX_MODEL)
+        pzi_bad_field(&fields, "model", "is longer than %d bytes", MAX_MODEL);
     trace->batch = (uint64_t)pzi_get_int(&fields, "batch", 1, MAX_COUNT);
     trace->parameters = (uint64_t)pzi_get_int(&fields, "parameters", 0, MAX_BYTES);
     trace->adamw = pzi_get_choice(&fields, "optimizer", optimizers) == 1;
@@ -99,6 +99,8 @@ static pz_status read_header(struct reader *r, const json_t *root)
         pzi_bad_field(&fields, "ops", "has more than 2^30 elements");
     if (fields.status == PZ_OK && json_array_size(r->storages) > MAX_COUNT)
         pzi_bad_field(&fields, "storages", "has more than 2^30 elements");
+    if (fields.status == PZ_OK && array_sizes(r->ops) > MAX_COUNT)
+        pzi_bad_field(&fields, "ops", "read and write more than 2^30 storages");
     return fields.status;
 }
 
@@ -123,7 +125,7 @@ static pz_status allocate(struct reader *r)
 static pz_status read_storage(struct reader *r, size_t index)
 {
     pzi_storage *storage = &r->trace->storages[index];
-    pzi_fields fields = pzi_fields_element(r->storages, "storages", index, r->diag);
+    pzi_fields fields = pzi_fields_element(&r->root, "storages", index);
     storage->id = pzi_get_int(&fields, "id", 0, INT32_MAX);
     storage->bytes = (uint64_t)pzi_get_int(&fields, "bytes", 0, MAX_BYTES);
     const int dtype = pzi_get_choice(&fields, "dtype", dtypes);
@@ -163,7 +165,7 @@ static pz_status read_storages(struct reader *r)
             return status;
         bytes += r->trace->storages[i].bytes;
         if (bytes > MAX_ALL_BYTES) {
-            pzi_fields fields = pzi_fields_element(r->storages, "storages", i, r->diag);
+            pzi_fields fields = pzi_fields_element(&r->root, "storages", i);
             pzi_bad_field(&fields, "bytes", "brings all storages together above 2^56 bytes");
             return fields.status;
         }
@@ -172,7 +174,7 @@ static pz_status read_storages(struct reader *r)
     for (size_t i = 1; i < n; i++) {
         if (r->ids[i].id == r->ids[i - 1].id) {
             pzi_fields fields =
-                pzi_fields_element(r->storages, "storages", (size_t)r->ids[i].position, r->diag);
+                pzi_fields_element(&r->root, "storages", (size_t)r->ids[i].position);
             pzi_bad_field(&fields, "id", "%lld is used twice", (long long)r->ids[i].id);
             return fields.status;
         }
@@ -199,7 +201,7 @@ static pz_status read_op(struct reader *r, size_t index, uint32_t *next)
 {
     pz_trace *trace = r->trace;
     pzi_op *op = &trace->ops[index];
-    pzi_fields fields = pzi_fields_element(r->ops, "ops", index, r->diag);
+    pzi_fields fields = pzi_fields_element(&r->root, "ops", index);
     const char *name = get_name(&fields, "name");
     const bool forward = pzi_get_choice(&fields, "phase", phases) == 0;
     op->view = pzi_get_bool(&fields, "view");
@@ -241,12 +243,11 @@ static pz_status read_all(struct reader *r, const json_t *root)
     return status;
 }
 
-static pz_status from_json(const json_t *root, pz_trace **trace, pz_diag *diag)
+static pz_status from_json(json_t *root, pz_trace **trace, pz_diag *diag)
 {
     struct reader r = {.trace = calloc(1, sizeof(pz_trace)), .diag = diag};
-    if (!r.trace)
-        return pzi_no_memory(diag);
-    const pz_status status = read_all(&r, root);
+    const pz_status status = r.trace ? read_all(&r, root) : pzi_no_memory(diag);
+    json_decref(root);
     free(r.ids);
     if (status == PZ_OK)
         *trace = r.trace;
@@ -258,23 +259,15 @@ static pz_status from_json(const json_t *root, pz_trace **trace, pz_diag *diag)
 pz_status pz_trace_parse(const char *json, size_t json_bytes, pz_trace **trace, pz_diag *diag)
 {
     json_t *root;
-    pz_status status = pzi_json_parse(json, json_bytes, &root, diag);
-    if (status != PZ_OK)
-        return status;
-    status = from_json(root, trace, diag);
-    json_decref(root);
-    return status;
+    const pz_status status = pzi_json_parse(json, json_bytes, &root, diag);
+    return status == PZ_OK ? from_json(root, trace, diag) : status;
 }
 
 pz_status pz_trace_read(const char *file, pz_trace **trace, pz_diag *diag)
 {
     json_t *root;
-    pz_status status = pzi_json_load(file, &root, diag);
-    if (status != PZ_OK)
-        return status;
-    status = from_json(root, trace, diag);
-    json_decref(root);
-    return status;
+    const pz_status status = pzi_json_load(file, &root, diag);
+    return status == PZ_OK ? from_json(root, trace, diag) : status;
 }
 
 void pz_trace_free(pz_trace *trace)

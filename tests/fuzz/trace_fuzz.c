@@ -55,7 +55,8 @@ static void drop_all(const pz_setup *setup, pz_plan *plan, size_t n)
     pz_report report;
     pz_diag diag = {0};
 
-    if (costs != NULL && pz_trace_costs(setup->trace, setup->platform, costs, costs + n) == PZ_OK)
+    if (costs != NULL &&
+        pz_trace_costs(setup->trace, setup->platform, costs, costs + n, NULL) == PZ_OK)
         for (size_t i = 0; i < n; i++)
             pz_plan_set(plan, i, costs[n + i] == INT64_MAX ? PZ_KEEP : PZ_DROP, 0);
     pz_plan_set_replay(plan, PZ_REPLAY_KEEP);

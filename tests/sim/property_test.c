@@ -310,7 +310,8 @@ TEST(least_budget_is_feasible)
             pz_report report;
             w.setup.predicted = without_ratios(&policy) ? NULL : w.predicted;
             TEST_CONTEXT("seed %" PRIu64 ", %s", seed, policy.name);
-            CHECK_EQ_I64(pz_plan_least_budget(&w.setup, policy.name, &w.setup.budget_bytes, NULL), PZ_OK);
+            CHECK_EQ_I64(pz_plan_least_budget(&w.setup, policy.name, &w.setup.budget_bytes, NULL),
+                         PZ_OK);
             CHECK(w.setup.budget_bytes <= w.info.peak_bytes[w.platform.precision]);
             CHECK_EQ_I64(pz_plan_make(&w.setup, policy.name, &plan, &report, NULL), PZ_OK);
             pz_plan_free(plan);
@@ -559,7 +560,8 @@ TEST(no_policy_beats_the_best_plan)
             w.setup.budget_bytes = w.setup.budget_bytes * (50 + rng_below(&w.rng, 50)) / 100;
             s.w = &w;
             s.recompute_ns = costs + w.info.saved;
-            CHECK_EQ_I64(pz_trace_costs(w.trace, &w.platform, costs, costs + w.info.saved, NULL), PZ_OK);
+            CHECK_EQ_I64(pz_trace_costs(w.trace, &w.platform, costs, costs + w.info.saved, NULL),
+                         PZ_OK);
             CHECK_EQ_I64(pzi_work_new(w.trace, &w.platform, &s.work, NULL), PZ_OK);
             CHECK_EQ_I64(pzi_replayer_new(&s.work, &s.replayer), PZ_OK);
             CHECK_EQ_I64(pz_plan_new(w.trace, &s.plan), PZ_OK);

@@ -116,7 +116,7 @@ TEST(times_that_cannot_be_counted)
     platform.math_fraction = 1e-3;
     CHECK_EQ_I64(pz_platform_check(&platform, NULL), PZ_OK);
     CHECK_EQ_I64(make(&setup, "bw", &diag), PZ_ERR_MEANING);
-    CHECK_EQ_I64(pz_trace_times(trace, &platform, &times), PZ_ERR_MEANING);
+    CHECK_EQ_I64(pz_trace_times(trace, &platform, NULL, &times, NULL), PZ_ERR_MEANING);
     pz_trace_free(trace);
 }
 
@@ -181,7 +181,7 @@ static bool lab_new(struct lab *lab, uint64_t seed, int forward_ops)
                             .platform = &lab->platform,
                             .predicted = lab->ratios};
     return CHECK_EQ_I64(pzi_work_new(lab->trace, &lab->platform, &lab->work, NULL), PZ_OK) &&
-           CHECK_EQ_I64(pzi_planner_new(&lab->work, &lab->setup, &lab->planner), PZ_OK) &&
+           CHECK_EQ_I64(pzi_planner_new(&lab->work, &lab->planner), PZ_OK) &&
            CHECK_EQ_I64(pzi_copies_new(&lab->work, lab->ratios, &lab->copies), PZ_OK);
 }
 
@@ -231,9 +231,10 @@ static double rank_of(const struct lab *lab, pzi_ranking ranking, size_t i)
     const double x = (double)(lab->copies.out_ns[i] > lab->copies.in_ns[i] ? lab->copies.out_ns[i]
                                                                            : lab->copies.in_ns[i]);
     const pzi_chain *chain = &lab->planner.empty_chains[i];
+    const uint64_t size = pzi_saved_bytes(&lab->work, i);
     const double avoided = chain->possible
                                ? (double)chain->ns
-                               : bytes * 1e9 * lab->platform.gpus_per_link / lab->platform.d2h_bps;
+                               : (double)pz_platform_transfer_ns(&lab->platform, size, 1.0, 0);
 
     return ranking == PZI_RECOMPUTE_PER_COPY ? avoided / x
            : ranking == PZI_MEMORY_PER_COPY  ? bytes / x

@@ -216,7 +216,7 @@ TEST(costs)
             return;
         const size_t n = lab.trace->n_saved;
         int64_t *swap_ns = calloc(2 * n + 1, sizeof *swap_ns), *recompute_ns = swap_ns + n;
-        CHECK_EQ_I64(pz_trace_costs(lab.trace, &lab.platform, swap_ns, recompute_ns), PZ_OK);
+        CHECK_EQ_I64(pz_trace_costs(lab.trace, &lab.platform, swap_ns, recompute_ns, NULL), PZ_OK);
         memset(lab.dropped, 0, n);
         for (size_t i = 0; i < n; i++) {
             const pzi_residency residency = {lab.dropped, lab.back, false};
