@@ -77,6 +77,31 @@ void input_free(buffer *content)
     *content = (buffer){0};
 }
 
+/* Parses what was read into the target; a plan has a trace that it belongs to. */
+typedef pz_status parser(const char *json, size_t json_bytes, const pz_trace *trace, void *target,
+                         pz_diag *diag);
+
+static int read_object(const char *file, parser *parse, const pz_trace *trace, void *target)
+{
+    buffer content;
+    pz_diag diag = {0};
+    pz_status result;
+    int status = input_read(file, &content);
+
+    if (status != STATUS_OK)
+        return status;
+    result = parse((const char *)content.data, content.bytes, trace, target, &diag);
+    input_free(&content);
+    return result == PZ_OK ? STATUS_OK : fail_status(file, result, &diag);
+}
+
+static pz_status parse_trace(const char *json, size_t json_bytes, const pz_trace *trace,
+                             void *target, pz_diag *diag)
+{
+    (void)trace;
+    return pz_trace_parse(json, json_bytes, target, diag);
+}
+
 static void release_trace(void *trace)
 {
     pz_trace_free(trace);
@@ -84,19 +109,18 @@ static void release_trace(void *trace)
 
 int input_trace(const char *file, pz_trace **trace)
 {
-    buffer content;
-    pz_diag diag = {0};
-    pz_status result;
-    int status = input_read(file, &content);
+    int status = read_object(file, parse_trace, NULL, trace);
 
-    if (status != STATUS_OK)
-        return status;
-    result = pz_trace_parse((const char *)content.data, content.bytes, trace, &diag);
-    input_free(&content);
-    if (result != PZ_OK)
-        return fail_status(file, result, &diag);
-    own(*trace, release_trace);
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        own(*trace, release_trace);
+    return status;
+}
+
+static pz_status parse_predictor(const char *json, size_t json_bytes, const pz_trace *trace,
+                                 void *target, pz_diag *diag)
+{
+    (void)trace;
+    return pz_predictor_parse(json, json_bytes, target, diag);
 }
 
 static void release_predictor(void *predictor)
@@ -104,21 +128,24 @@ static void release_predictor(void *predictor)
     pz_predictor_free(predictor);
 }
 
+void input_keep_predictor(pz_predictor *predictor)
+{
+    own(predictor, release_predictor);
+}
+
 int input_predictor(const char *file, pz_predictor **predictor)
 {
-    buffer content;
-    pz_diag diag = {0};
-    pz_status result;
-    int status = input_read(file, &content);
+    int status = read_object(file, parse_predictor, NULL, predictor);
 
-    if (status != STATUS_OK)
-        return status;
-    result = pz_predictor_parse((const char *)content.data, content.bytes, predictor, &diag);
-    input_free(&content);
-    if (result != PZ_OK)
-        return fail_status(file, result, &diag);
-    own(*predictor, release_predictor);
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        input_keep_predictor(*predictor);
+    return status;
+}
+
+static pz_status parse_plan(const char *json, size_t json_bytes, const pz_trace *trace,
+                            void *target, pz_diag *diag)
+{
+    return pz_plan_parse(trace, json, json_bytes, target, diag);
 }
 
 static void release_plan(void *plan)
@@ -126,42 +153,36 @@ static void release_plan(void *plan)
     pz_plan_free(plan);
 }
 
+void input_keep_plan(pz_plan *plan)
+{
+    own(plan, release_plan);
+}
+
 int input_plan(const pz_trace *trace, const char *file, pz_plan **plan)
 {
-    buffer content;
-    pz_diag diag = {0};
-    pz_status result;
-    int status = input_read(file, &content);
+    int status = read_object(file, parse_plan, trace, plan);
 
-    if (status != STATUS_OK)
-        return status;
-    result = pz_plan_parse(trace, (const char *)content.data, content.bytes, plan, &diag);
-    input_free(&content);
-    if (result != PZ_OK)
-        return fail_status(file, result, &diag);
-    own(*plan, release_plan);
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        input_keep_plan(*plan);
+    return status;
+}
+
+static pz_status parse_platform(const char *json, size_t json_bytes, const pz_trace *trace,
+                                void *target, pz_diag *diag)
+{
+    (void)trace;
+    return pz_platform_parse(json, json_bytes, target, diag);
 }
 
 int input_platform(const char *name, pz_platform *platform)
 {
-    buffer content;
-    pz_diag diag = {0};
-    pz_status result;
-    int status;
-
     if (pz_platform_named(name, platform) == PZ_OK)
         return STATUS_OK;
     if (strpbrk(name, "./-") == NULL && access(name, F_OK) != 0)
         return fail_usage("'%s' is neither a built-in platform nor a file; 'planezip platform "
                           "list' shows the platforms",
                           name);
-    status = input_read(name, &content);
-    if (status != STATUS_OK)
-        return status;
-    result = pz_platform_parse((const char *)content.data, content.bytes, platform, &diag);
-    input_free(&content);
-    return result == PZ_OK ? STATUS_OK : fail_status(name, result, &diag);
+    return read_object(name, parse_platform, NULL, platform);
 }
 
 int input_ratios(const char *file, const pz_predictor *predictor, const pz_trace *trace,
@@ -181,4 +202,19 @@ int input_ratios(const char *file, const pz_predictor *predictor, const pz_trace
     *ratios = memory_keep(info.saved, sizeof **ratios);
     result = pz_predictor_fill(predictor, trace, codec, precision, signature, *ratios);
     return result == PZ_OK ? STATUS_OK : fail_status(file, result, NULL);
+}
+
+int input_file_ratios(const char *file, const pz_trace *trace, const char *codec,
+                      pz_precision precision, pz_signature signature, double **ratios)
+{
+    pz_predictor *predictor;
+    int status;
+
+    *ratios = NULL;
+    if (file == NULL)
+        return STATUS_OK;
+    status = input_predictor(file, &predictor);
+    if (status != STATUS_OK)
+        return status;
+    return input_ratios(file, predictor, trace, codec, precision, signature, ratios);
 }

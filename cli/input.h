@@ -18,6 +18,10 @@ int input_trace(const char *file, pz_trace **trace);
 int input_predictor(const char *file, pz_predictor **predictor);
 int input_plan(const pz_trace *trace, const char *file, pz_plan **plan);
 
+/* For objects that are made instead of read: they live until the program ends as well. */
+void input_keep_predictor(pz_predictor *predictor);
+void input_keep_plan(pz_plan *plan);
+
 /* A built-in platform by name, else a file. */
 int input_platform(const char *name, pz_platform *platform);
 
@@ -26,5 +30,9 @@ int input_platform(const char *name, pz_platform *platform);
 int input_ratios(const char *file, const pz_predictor *predictor, const pz_trace *trace,
                  const char *codec, pz_precision precision, pz_signature signature,
                  double **ratios);
+
+/* The same from the file of a table; NULL ratios without a file. */
+int input_file_ratios(const char *file, const pz_trace *trace, const char *codec,
+                      pz_precision precision, pz_signature signature, double **ratios);
 
 #endif

@@ -16,10 +16,15 @@ struct owned {
 
 static struct owned *owned_last;
 
+void memory_fail(void)
+{
+    exit(fail(NULL, NULL, "free some or use smaller files", "out of memory"));
+}
+
 static void *checked(void *memory)
 {
     if (memory == NULL)
-        exit(fail(NULL, NULL, "free some or use smaller files", "out of memory"));
+        memory_fail();
     return memory;
 }
 
@@ -32,7 +37,7 @@ void *memory_new(size_t count, size_t element_bytes)
 void *memory_resize(void *old, size_t count, size_t element_bytes)
 {
     if (count > SIZE_MAX / element_bytes)
-        return checked(NULL);
+        memory_fail();
     return checked(realloc(old, count > 0 ? count * element_bytes : 1));
 }
 

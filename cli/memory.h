@@ -8,6 +8,9 @@
 /* Zeroed memory for count elements; the caller frees it, or lets own() do so. */
 void *memory_new(size_t count, size_t element_bytes);
 
+/* Ends the program for want of memory. */
+_Noreturn void memory_fail(void);
+
 /* Like realloc(), for count elements. */
 void *memory_resize(void *old, size_t count, size_t element_bytes);
 

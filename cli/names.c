@@ -8,9 +8,9 @@
 static const char *const precisions[] = {[PZ_FP32] = "fp32", [PZ_BF16] = "bf16"};
 static const char *const encodings[] = {
     [PZ_RAW] = "raw", [PZ_ZVC] = "zvc", [PZ_BX] = "bx", [PZ_DBX] = "dbx", [PZ_ZBX] = "zbx"};
-static const char *const actions[] = {[PZ_KEEP] = "keep", [PZ_SWAP] = "swap", [PZ_DROP] = "drop"};
 static const char *const signatures[] = {
     [PZ_BY_TENSOR] = "tensor", [PZ_BY_OPERATOR] = "operator", [PZ_BY_NOTHING] = "none"};
+const char *const names_codecs[NAMES_CODECS] = {"planezip", "zvc"};
 
 const char *names_precision(pz_precision precision)
 {
@@ -22,9 +22,9 @@ const char *names_encoding(pz_encoding encoding)
     return encodings[encoding];
 }
 
-const char *names_action(pz_action action)
+const char *names_signature(pz_signature signature)
 {
-    return actions[action];
+    return signatures[signature];
 }
 
 const char *names_policies(void)
@@ -66,5 +66,25 @@ const char *option_signature(const char *text, void *target)
     if (found < 0)
         return "known are tensor, operator and none";
     *(pz_signature *)target = (pz_signature)found;
+    return NULL;
+}
+
+const char *option_codec(const char *text, void *target)
+{
+    int found = find(text, names_codecs, NAMES_CODECS);
+
+    if (found < 0)
+        return "known are planezip and zvc";
+    *(const char **)target = names_codecs[found];
+    return NULL;
+}
+
+const char *option_encodings(const char *text, void *target)
+{
+    pz_mode mode;
+
+    if (pz_mode_named(text, 8, &mode) != PZ_OK)
+        return "known are planezip, zvc, bpc, bx and zbx";
+    *(uint32_t *)target = mode.encodings;
     return NULL;
 }

@@ -8,12 +8,18 @@
 
 const char *names_precision(pz_precision precision); /* "fp32" or "bf16" */
 const char *names_encoding(pz_encoding encoding);    /* "raw", "zvc", "bx", "dbx" or "zbx" */
-const char *names_action(pz_action action);          /* "keep", "swap" or "drop" */
+const char *names_signature(pz_signature signature); /* "tensor", "operator" or "none" */
+
+/* The codecs whose ratios a table holds. */
+enum { NAMES_CODECS = 2 };
+extern const char *const names_codecs[NAMES_CODECS];
 
 /* The names of all policies in one line, which lives until the end. */
 const char *names_policies(void);
 
 option_parser option_precision; /* pz_precision * */
 option_parser option_signature; /* pz_signature * */
+option_parser option_codec;     /* const char **, one of names_codecs */
+option_parser option_encodings; /* uint32_t *, those of a codec of streams, for a pz_mode */
 
 #endif

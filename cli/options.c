@@ -4,14 +4,13 @@
 
 #include "errors.h"
 #include "memory.h"
-#include "units.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTIONS_MAX = 40, HELP_COLUMN = 26 };
+enum { HELP_COLUMN = 26 };
 
 struct common_options common;
 
@@ -82,6 +81,31 @@ const char *option_index(const char *text, void *target)
     return problem;
 }
 
+const char *option_width(const char *text, void *target)
+{
+    static const char *const widths[] = {"8", "16", "32", "64"};
+
+    for (uint32_t i = 0; i < LENGTH(widths); i++)
+        if (strcmp(widths[i], text) == 0) {
+            *(uint32_t *)target = 8u << i;
+            return NULL;
+        }
+    return "it must be 8, 16, 32 or 64";
+}
+
+const char *option_budget(const char *text, void *target)
+{
+    return units_parse_budget(text, target);
+}
+
+int options_budget(const budget *value, uint64_t peak_bytes, uint64_t *bytes)
+{
+    *bytes = units_budget_bytes(value, peak_bytes);
+    if (*bytes == 0)
+        return fail_usage("--budget '%s': it is less than one byte", value->text);
+    return STATUS_OK;
+}
+
 /* ---- Parser ---- */
 
 struct parser {
@@ -90,7 +114,7 @@ struct parser {
     size_t count, next;
     size_t operands;
     const option *list; /* the last option given, if following words may belong to it */
-    bool seen[OPTIONS_MAX];
+    bool *seen;         /* of each option of the command */
 };
 
 static int take_value(struct parser *parser, const option *entry, const char *text)
@@ -104,12 +128,11 @@ static int take_value(struct parser *parser, const option *entry, const char *te
     return STATUS_OK;
 }
 
-static int take_switch(struct parser *parser, const option *entry)
+static void take_switch(struct parser *parser, const option *entry)
 {
     *(bool *)entry->target = true;
     parser->seen[entry - parser->self->options] = true;
     parser->list = NULL;
-    return STATUS_OK;
 }
 
 static int take_next(struct parser *parser, const option *entry)
@@ -131,7 +154,8 @@ static int parse_long(struct parser *parser, const char *word)
                                        : take_next(parser, entry);
         if (word[length] == '=')
             return fail_usage("--%s takes no value", entry->name);
-        return take_switch(parser, entry);
+        take_switch(parser, entry);
+        return STATUS_OK;
     }
     return fail_usage("unknown option '--%s'", word);
 }
@@ -141,7 +165,6 @@ static int parse_short(struct parser *parser, const char *letters)
 {
     while (*letters != '\0') {
         const option *entry = parser->self->options;
-        int status;
 
         while (entry->name != NULL && entry->letter != *letters)
             entry++;
@@ -150,9 +173,7 @@ static int parse_short(struct parser *parser, const char *letters)
         letters++;
         if (entry->argument != NULL)
             return *letters != '\0' ? take_value(parser, entry, letters) : take_next(parser, entry);
-        status = take_switch(parser, entry);
-        if (status != STATUS_OK)
-            return status;
+        take_switch(parser, entry);
     }
     return STATUS_OK;
 }
@@ -179,11 +200,21 @@ static int check_complete(const struct parser *parser)
     return STATUS_OK;
 }
 
+static size_t count_options(const command *self)
+{
+    size_t count = 0;
+
+    while (self->options[count].name != NULL)
+        count++;
+    return count;
+}
+
 int options_parse(const command *self, char **words, size_t count, size_t *operands)
 {
     struct parser parser = {.self = self, .words = words, .count = count};
     bool ended = false;
 
+    parser.seen = memory_keep(count_options(self), sizeof *parser.seen);
     while (parser.next < count) {
         char *word = words[parser.next++];
         int status;

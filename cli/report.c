@@ -4,6 +4,8 @@
 #include "memory.h"
 #include "units.h"
 
+#include <string.h>
+
 void report_add(table *results, const pz_report *report)
 {
     if (report == NULL) {
@@ -32,6 +34,15 @@ void report_add(table *results, const pz_report *report)
     table_size(results, report->kept);
     table_size(results, report->swapped);
     table_size(results, report->dropped);
+}
+
+void report_codec(table *results, const char *codec, const char *ratios)
+{
+    table_text(results, codec);
+    if (strcmp(codec, "none") == 0)
+        table_none(results);
+    else
+        table_text(results, ratios != NULL ? ratios : "none; every ratio is 1");
 }
 
 void report_bytes(const pz_trace *trace, const pz_plan *plan, pz_precision precision,

@@ -40,6 +40,9 @@ enum { REPORT_CELLS = 21 };
 /* The cells of these columns; report may be NULL for a run that does not exist. */
 void report_add(table *results, const pz_report *report);
 
+/* The cells of the columns "codec" and "ratios"; ratios is the file of the table or NULL. */
+void report_codec(table *results, const char *codec, const char *ratios);
+
 /* Raw bytes of the saved tensors by pz_action. */
 void report_bytes(const pz_trace *trace, const pz_plan *plan, pz_precision precision,
                   uint64_t bytes[3]);

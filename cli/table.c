@@ -5,7 +5,10 @@
 #include "errors.h"
 #include "memory.h"
 #include "options.h"
+#include "output.h"
 #include "units.h"
+
+#include <planezip/plan.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -92,6 +95,11 @@ void table_flag(table *self, bool value)
 void table_none(table *self)
 {
     add(self, (cell){CELL_NONE, {0}});
+}
+
+int table_check_formats(bool csv, bool json)
+{
+    return csv && json ? fail_usage("--csv and --json exclude each other") : STATUS_OK;
 }
 
 size_t table_rows(const table *self)
@@ -390,7 +398,7 @@ json_t *table_row_json(const table *self, size_t row)
     for (size_t c = 0; c < self->column_count; c++)
         if (json_object_set_new(object, self->columns[c].field,
                                 cell_json(&self->cells[row * self->column_count + c])) != 0)
-            exit(fail(NULL, NULL, NULL, "out of memory"));
+            memory_fail();
     return object;
 }
 
@@ -400,14 +408,28 @@ json_t *table_json(const table *self)
 
     for (size_t row = 0; row < table_rows(self); row++)
         if (json_array_append_new(array, table_row_json(self, row)) != 0)
-            exit(fail(NULL, NULL, NULL, "out of memory"));
+            memory_fail();
     return array;
 }
 
 void json_show(json_t *value, FILE *stream)
 {
+    if (value == NULL)
+        memory_fail();
     /* A failed write is seen when the stream is closed. */
-    json_dumpf(value, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    if (json_dumpf(value, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) != 0 && !ferror(stream))
+        memory_fail();
     putc('\n', stream);
     json_decref(value);
+}
+
+int json_save(const char *path, bool force, const char *file, pz_status result, char *text)
+{
+    int status;
+
+    if (result != PZ_OK)
+        return fail_status(file, result, NULL);
+    status = output_text(path, force, text);
+    pz_text_free(text);
+    return status;
 }

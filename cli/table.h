@@ -3,6 +3,8 @@
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
+#include <planezip/planezip.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +50,10 @@ size_t table_rows(const table *self);
 void table_print(const table *self, const char *heading);
 void table_csv(const table *self);
 
+/* Whether a command may be asked for these forms: not for both.  Prints its own error and returns
+ * an exit status. */
+int table_check_formats(bool csv, bool json);
+
 /* One line per column of the first row. */
 void table_record(const table *self, FILE *stream);
 
@@ -55,7 +61,11 @@ void table_record(const table *self, FILE *stream);
 json_t *table_json(const table *self);
 json_t *table_row_json(const table *self, size_t row);
 
-/* Prints and releases value. */
+/* Prints and releases value; NULL is one for which there was no memory. */
 void json_show(json_t *value, FILE *stream);
+
+/* Saves what a call of the library gave: its status, and the text, which is freed.  file is what
+ * an error of that call is about.  Returns an exit status. */
+int json_save(const char *path, bool force, const char *file, pz_status result, char *text);
 
 #endif
