@@ -1,6 +1,7 @@
 /* planezip hw: area, throughput and power of a compression engine. */
 #include "commands.h"
 #include "errors.h"
+#include "memory.h"
 #include "table.h"
 #include "units.h"
 
@@ -9,9 +10,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 static struct {
     pz_engine_spec spec;
@@ -41,31 +39,32 @@ static const char *parse_hertz(const char *text, void *target)
     return units_parse_hertz(text, target);
 }
 
-static const option hw_options[] = {
+/* The help texts get the defaults in prepare(). */
+static option hw_options[] = {
     OPTION('n', "lanes", "N", parse_lanes, &options.spec.lanes_per_direction,
-           "lanes per direction (2)"),
+           "lanes per direction"),
     OPTION(0, "clock", "GHz", parse_hertz, &options.spec.clock_hz,
-           "clock of the engine (1.5); MHz with the unit"),
+           "clock of the engine; MHz with the unit"),
     OPTION(0, "bytes-per-block", "BYTES", parse_number, &options.spec.bytes_per_block,
-           "raw bytes of a block (128)"),
+           "raw bytes of a block"),
     OPTION(0, "cycles-per-block", "N", parse_number, &options.spec.cycles_per_block,
-           "cycles between two blocks of a lane (4)"),
+           "cycles between two blocks of a lane"),
     OPTION(0, "latency-cycles", "N", parse_number, &options.spec.latency_cycles,
-           "cycles from a block's begin to its end (11)"),
+           "cycles from a block's begin to its end"),
     OPTION(0, "bpc-area", "UM2", parse_number, &options.spec.bpc_area_um2,
-           "area of BPC's compressor in its process, in square micrometers (48000)"),
+           "area of BPC's compressor in its process, in square micrometers"),
     OPTION(0, "lane-area-factor", "X", parse_number, &options.spec.lane_area_factor,
-           "area of a lane over BPC's compressor (3)"),
+           "area of a lane over BPC's compressor"),
     OPTION(0, "density-scaling", "X", parse_number, &options.spec.density_scaling,
-           "density of the target process over BPC's (16)"),
+           "density of the target process over BPC's process"),
     OPTION(0, "die-area", "MM2", parse_number, &options.spec.die_area_mm2,
-           "area of the GPU in square millimeters (826)"),
+           "area of the GPU in square millimeters"),
     OPTION(0, "bpc-power", "W", parse_number, &options.spec.bpc_power_w,
-           "power of BPC's compressor (0.007)"),
+           "power of BPC's compressor"),
     OPTION(0, "bpc-clock", "GHz", parse_hertz, &options.spec.bpc_clock_hz,
-           "clock at which it was given (0.8)"),
+           "clock at which it was given"),
     OPTION(0, "power-scaling", "X", parse_number, &options.spec.power_scaling,
-           "power in the target process over BPC's (1)"),
+           "energy per operation in BPC's process over the target process"),
     SWITCH(0, "json", &options.json, "print JSON"),
     COMMON_OPTIONS};
 
@@ -106,9 +105,21 @@ static void fill(table *results, const pz_engine_spec *spec, const pz_engine_cos
         table_real(results, outputs[i]);
 }
 
+static void add_default(option *entry)
+{
+    if (entry->parse == parse_lanes)
+        entry->help = memory_text("%s (%" PRIu32 ")", entry->help, *(uint32_t *)entry->target);
+    else if (entry->parse == parse_number)
+        entry->help = memory_text("%s (%g)", entry->help, *(double *)entry->target);
+    else if (entry->parse == parse_hertz)
+        entry->help = memory_text("%s (%g)", entry->help, *(double *)entry->target / 1e9);
+}
+
 static void prepare(void)
 {
     pz_engine_spec_default(&options.spec);
+    for (option *entry = hw_options; entry->name != NULL; entry++)
+        add_default(entry);
 }
 
 static int run(char **operands, size_t count)

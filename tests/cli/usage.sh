@@ -90,6 +90,24 @@ refuse 2 "an infinite area" hw --bpc-area 1e999
 refuse 2 "an unknown unit of a clock" hw --clock 3THz
 refuse 2 "numbers whose result overflows" hw --clock 1e300GHz --bytes-per-block 1e300
 
+# hw tells its defaults, and what its factors divide.
+run 0 "the defaults of hw" hw --json
+"$PLANEZIP" hw --help >help.txt
+check "are those of its help" python3 -c 'import json, re
+told = [float(text) for text in re.findall(r"\(([0-9.]+)\)$", open("help.txt").read(), re.M)]
+data = list(json.load(open("out.txt")).items())[:len(told)]
+assert len(told) == 12
+assert told == [value / 1e9 if name.endswith("clock_hz") else value for name, value in data]'
+cp out.txt default.json
+for factor in "power-scaling 8 power_w" "density-scaling 32 area_mm2"; do
+    # shellcheck disable=SC2086 # three words
+    set -- $factor
+    run 0 "--$1 doubled" hw "--$1" "$2" --json
+    check "halves $3" python3 -c 'import json, sys
+default, scaled = (json.load(open(name))[sys.argv[1]] for name in ("default.json", "out.txt"))
+assert abs(default / scaled - 2) < 1e-9' "$3"
+done
+
 # "--" ends the options; "-" is no option.
 cp "$tiny" ./-dash.json
 run 0 "a file after --" trace check -- -dash.json
