@@ -7,7 +7,6 @@
 #include "sizes.h"
 #include "table.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,7 @@ static const struct dtype dtypes[] = {
 
 static struct {
     const struct dtype *dtype;
-    uint64_t width;
+    uint32_t width;
     const char *index;
     bool to_bf16, native, csv, json;
 } options;
@@ -46,7 +45,7 @@ static const option measure_options[] = {
     OPTION('d', "dtype", "TYPE", parse_dtype, &options.dtype,
            "type of the elements: f32, bf16, f16, f64, i64, i32, i16,\n"
            "i8, u64, u32, u16, u8 or bool"),
-    OPTION('w', "width", "W", option_count, &options.width,
+    OPTION('w', "width", "W", option_width, &options.width,
            "bits per symbol instead: 8, 16, 32 or 64"),
     SWITCH(0, "native", &options.native,
            "symbols as wide as the elements, instead of 16 bits for\n"
@@ -87,7 +86,7 @@ static void add_row(table *results, const char *name, unsigned width, const size
 static unsigned symbol_width(void)
 {
     if (options.width != 0)
-        return (unsigned)options.width;
+        return options.width;
     if (options.to_bf16)
         return 16;
     if (options.native)
@@ -175,24 +174,22 @@ static int run_index(void)
 
 static int run(char **files, size_t count)
 {
-    uint64_t width = options.width;
+    int status = table_check_formats(options.csv, options.json);
 
-    if (options.csv && options.json)
-        return fail_usage("--csv and --json exclude each other");
+    if (status != STATUS_OK)
+        return status;
     if (options.index != NULL) {
-        if (count > 0 || options.dtype != NULL || width != 0 || options.to_bf16)
+        if (count > 0 || options.dtype != NULL || options.width != 0 || options.to_bf16)
             return fail_usage("--index takes no files, --dtype, --width or --to-bf16");
         return run_index();
     }
     if (count == 0)
         return fail_usage("a file is missing");
-    if (options.dtype == NULL && width == 0)
+    if (options.dtype == NULL && options.width == 0)
         return fail_usage("--dtype or --width is missing; the files do not tell their type");
-    if (width != 0 && width != 8 && width != 16 && width != 32 && width != 64)
-        return fail_usage("--width %" PRIu64 ": it must be 8, 16, 32 or 64", width);
     if (options.native && options.dtype == NULL)
         return fail_usage("--native needs --dtype");
-    if (options.native && width != 0)
+    if (options.native && options.width != 0)
         return fail_usage("--native and --width exclude each other");
     if (options.to_bf16 && (options.dtype == NULL || strcmp(options.dtype->name, "f32") != 0))
         return fail_usage("--to-bf16 needs --dtype f32");

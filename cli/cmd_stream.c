@@ -3,6 +3,7 @@
 #include "errors.h"
 #include "input.h"
 #include "memory.h"
+#include "names.h"
 #include "output.h"
 #include "units.h"
 
@@ -13,10 +14,10 @@
 #include <stdlib.h>
 
 static struct {
-    uint64_t width, raw_bytes;
-    const char *codec;
+    pz_mode mode;
+    uint64_t raw_bytes;
     bool raw_given, force;
-} options = {.codec = "planezip"};
+} options;
 
 static const char *parse_raw_bytes(const char *text, void *target)
 {
@@ -24,33 +25,27 @@ static const char *parse_raw_bytes(const char *text, void *target)
     return units_parse_bytes(text, target);
 }
 
-#define WIDTH                                                      \
-    OPTION_NEEDED('w', "width", "W", option_count, &options.width, \
+#define WIDTH                                                                \
+    OPTION_NEEDED('w', "width", "W", option_width, &options.mode.width_bits, \
                   "bits per symbol: 8, 16, 32 or 64")
-#define CODEC                                              \
-    OPTION('c', "codec", "C", option_text, &options.codec, \
-           "planezip (default), zvc, bpc, bx or zbx")
 #define FORCE SWITCH('f', "force", &options.force, "overwrite OUT; write to a terminal")
 
 static const option encode_options[] = {
-    WIDTH, CODEC,
+    WIDTH,
+    OPTION('c', "codec", "C", option_encodings, &options.mode.encodings,
+           "planezip (default), zvc, bpc, bx or zbx"),
     OPTION(0, "raw-bytes", "N", parse_raw_bytes, &options.raw_bytes, "check that IN has this size"),
     FORCE, COMMON_OPTIONS};
 
 static const option decode_options[] = {
-    WIDTH, CODEC,
+    WIDTH,
     OPTION_NEEDED(0, "raw-bytes", "N", parse_raw_bytes, &options.raw_bytes,
                   "size of the decoded data, which the stream does not tell"),
     FORCE, COMMON_OPTIONS};
 
-static int read_mode(pz_mode *mode)
+static void prepare(void)
 {
-    /* The width alone is checked with a codec that is known. */
-    if (options.width > 64 || pz_mode_named("planezip", (unsigned)options.width, mode) != PZ_OK)
-        return fail_usage("--width %" PRIu64 ": it must be 8, 16, 32 or 64", options.width);
-    if (pz_mode_named(options.codec, mode->width_bits, mode) != PZ_OK)
-        return fail_usage("--codec '%s': known are planezip, zvc, bpc, bx and zbx", options.codec);
-    return STATUS_OK;
+    option_encodings("planezip", &options.mode.encodings);
 }
 
 static void report(uint64_t raw_bytes, uint64_t coded_bytes)
@@ -66,7 +61,7 @@ static void report(uint64_t raw_bytes, uint64_t coded_bytes)
     fprintf(stderr, "\n");
 }
 
-static int encode(const char *in, const char *out, pz_mode mode, const buffer *raw)
+static int encode(const char *in, const char *out, const buffer *raw)
 {
     size_t bound, coded_bytes;
     unsigned char *coded;
@@ -75,7 +70,7 @@ static int encode(const char *in, const char *out, pz_mode mode, const buffer *r
     if (result != PZ_OK)
         return fail_status(in, result, NULL);
     coded = memory_keep(bound, 1);
-    result = pz_stream_encode(mode, raw->data, raw->bytes, coded, bound, &coded_bytes);
+    result = pz_stream_encode(options.mode, raw->data, raw->bytes, coded, bound, &coded_bytes);
     if (result != PZ_OK)
         return fail_status(in, result, NULL);
     report(raw->bytes, coded_bytes);
@@ -104,47 +99,43 @@ static int fail_decode(const char *in, pz_status status, const pz_where *where)
     return fail(in, place, decode_hint(status), "%s", pz_status_text(status));
 }
 
-static int decode(const char *in, const char *out, pz_mode mode, const buffer *coded)
+static int decode(const char *in, const char *out, const buffer *coded)
 {
-    uint64_t chunks = options.raw_bytes / PZ_CHUNK_BYTES + (options.raw_bytes % PZ_CHUNK_BYTES > 0);
+    size_t raw_bytes = (size_t)options.raw_bytes;
     pz_where where = {0};
     unsigned char *raw;
     pz_status result;
 
     /* A wrong size is refused before memory is taken for it: every chunk has a header. */
-    if (chunks > coded->bytes / 2 || options.raw_bytes > SIZE_MAX) {
+    if (raw_bytes != options.raw_bytes || pz_stream_chunks(raw_bytes) > coded->bytes / 2) {
         where.chunk = coded->bytes / 2;
         return fail_decode(in, PZ_ERR_TRUNCATED, &where);
     }
-    raw = memory_keep((size_t)options.raw_bytes, 1);
-    result =
-        pz_stream_decode(mode, coded->data, coded->bytes, raw, (size_t)options.raw_bytes, &where);
+    raw = memory_keep(raw_bytes, 1);
+    result = pz_stream_decode(options.mode, coded->data, coded->bytes, raw, raw_bytes, &where);
     if (result != PZ_OK)
         return fail_decode(in, result, &where);
-    report(options.raw_bytes, coded->bytes);
-    return output_save(out, options.force, raw, (size_t)options.raw_bytes);
+    report(raw_bytes, coded->bytes);
+    return output_save(out, options.force, raw, raw_bytes);
 }
 
 static int run(char **operands, size_t count, bool to_stream)
 {
     const char *in = count > 0 ? operands[0] : "-", *out = count > 1 ? operands[1] : "-";
     buffer content;
-    pz_mode mode;
-    int status = read_mode(&mode);
+    int status = output_check(out, options.force, true);
 
-    if (status == STATUS_OK)
-        status = output_check(out, options.force, true);
     if (status == STATUS_OK)
         status = input_read(in, &content);
     if (status != STATUS_OK)
         return status;
     own(content.data, free);
     if (!to_stream)
-        return decode(in, out, mode, &content);
+        return decode(in, out, &content);
     if (options.raw_given && options.raw_bytes != content.bytes)
         return fail(in, NULL, "check --raw-bytes", "it has %zu bytes instead of %" PRIu64,
                     content.bytes, options.raw_bytes);
-    return encode(in, out, mode, &content);
+    return encode(in, out, &content);
 }
 
 static int run_encode(char **operands, size_t count)
@@ -165,6 +156,7 @@ static const command commands[] = {
         .details = "Without IN and OUT, or for \"-\", standard input and output are used.",
         .options = encode_options,
         .operands_max = 2,
+        .prepare = prepare,
         .run = run_encode,
     },
     {
@@ -175,6 +167,7 @@ static const command commands[] = {
             "A stream of any codec is decoded; only its width and its raw size must be told.",
         .options = decode_options,
         .operands_max = 2,
+        .prepare = prepare,
         .run = run_decode,
     },
 };
