@@ -247,10 +247,10 @@ static int set_up_job(struct job *job)
         .size = sizeof job->setup,
         .trace = job->trace->trace,
         .platform = job->platform,
-        .budget_bytes = units_budget_bytes(limit, peak_bytes),
     };
-    if (job->setup.budget_bytes == 0)
-        return fail_usage("--budget '%s': it is less than one byte", limit->text);
+    status = options_budget(limit, peak_bytes, &job->setup.budget_bytes);
+    if (status != STATUS_OK)
+        return status;
     status = sweep_ratios(job->trace, job->policy->codec, job->platform->precision,
                           options.signature, &job->setup.predicted);
     if (status == STATUS_OK && options.signature != PZ_BY_TENSOR)
@@ -406,6 +406,15 @@ static void add_mean_row(table *results, const struct sweep *sweep, size_t index
     }
 }
 
+/* Whether a policy wants ratios and there are none: the traces have tables all or none. */
+static bool lacks_ratios(const struct sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->policy_count; i++)
+        if (strcmp(sweep->policies[i].codec, "none") != 0)
+            return sweep->traces[0].predictor == NULL;
+    return false;
+}
+
 static void print_means(const struct sweep *sweep)
 {
     size_t fixed = 4, count = fixed + sweep->budget_count;
@@ -420,6 +429,8 @@ static void print_means(const struct sweep *sweep)
     table_print(results, memory_text("Mean overhead in %% of %zu model%s by budget; "
                                      "-: a model has no plan",
                                      sweep->trace_count, sweep->trace_count == 1 ? "" : "s"));
+    if (lacks_ratios(sweep))
+        printf("No ratio tables: every ratio is 1.\n");
 }
 
 static table *list_rows(const struct sweep *sweep)
@@ -499,10 +510,12 @@ static void set_defaults(void)
 
 static int check_options(void)
 {
+    int status = table_check_formats(options.csv, options.json);
+
+    if (status != STATUS_OK)
+        return status;
     if (options.traces.count == 0)
         return fail_usage("--trace TRACE is missing");
-    if (options.csv && options.json)
-        return fail_usage("--csv and --json exclude each other");
     if (options.ratios.count > 0 && options.ratios_folder != NULL)
         return fail_usage("--ratios and --ratios-dir exclude each other");
     if (options.engines.count > 0 && options.engines_per_link.count > 0)

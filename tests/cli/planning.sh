@@ -145,6 +145,44 @@ for row in rows:
                 for other in rows)
     assert worse == row["non_monotone"], row'
 
+# Without tables every ratio is 1, which matters to policies that compress.
+run 0 "a sweep without ratios" sweep --trace "$tiny" --policy recomp bw+zvc --budget 90%
+prints "says that every ratio is 1" '^No ratio tables: every ratio is 1\.$'
+run 0 "as CSV" sweep --trace "$tiny" --policy bw+zvc --budget 90% --csv
+check "there are rows only" test "$(wc -l <out.txt)" -eq 3
+run 0 "a policy that does not compress" sweep --trace "$tiny" --policy recomp --budget 90%
+check "needs no ratios" sh -c '! grep -q "every ratio" out.txt'
+run 0 "a sweep with ratios" sweep --trace "$tiny" --ratios "$tiny_ratios" --policy bw+zvc \
+    --budget 90%
+check "has them" sh -c '! grep -q "every ratio" out.txt'
+
+# Storages in another order: the live set names the saved tensors as trace show does.
+python3 - "$tiny" <<'PYTHON'
+import json, sys
+trace = json.load(open(sys.argv[1]))
+trace["storages"].reverse()
+json.dump(trace, open("reversed.json", "w"))
+# Two operators that need all that there is: nothing can be evicted.
+forward, backward = trace["ops"][0], trace["ops"][7]
+backward["reads"] = [3, 2]
+kept = [dict(s, op=min(s["op"], 1)) for s in trace["storages"] if s["id"] in (0, 2, 3, 11)]
+json.dump(dict(trace, ops=[forward, backward], storages=kept), open("two.json", "w"))
+PYTHON
+run 0 "a plan" plan --trace reversed.json --platform A --budget 80% -o reversed_plan.json
+run 0 "its run" simulate --trace reversed.json --platform A --plan reversed_plan.json --json
+cp out.txt run.json
+run 0 "its tensors" trace show --tensors reversed.json --json
+check "are those of the live set" python3 -c 'import json
+tensors = {t["storage"]: (t["index"], t["op"], t["op_name"])
+           for t in json.load(open("out.txt"))["tensors"]}
+live = json.load(open("run.json"))["peak_storages"]
+found = [(s["tensor"], s["op"], s["op_name"]) for s in live]
+assert found == [tensors.get(s["storage"], (None, None, None)) for s in live], found
+assert any(place[0] is not None for place in found)'
+refuse 1 "a budget below a peak that cannot shrink" plan --trace two.json --platform A \
+    --budget 99% --policy recomp
+says "no other budget is named" '; no budget below the peak is feasible$'
+
 # The bundled traces, as far as a quick test goes.
 if [ -r "$PZ_DATA_DIR/traces/resnet50.json" ]; then
     run 0 "the bundled traces" trace show "$PZ_DATA_DIR"/traces/*.json --platform A --json
