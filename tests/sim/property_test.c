@@ -274,6 +274,69 @@ TEST(portfolio_is_never_worse_than_its_members)
     }
 }
 
+static bool same_plan(const pz_plan *a, const pz_plan *b)
+{
+    for (size_t i = 0; i < pz_plan_size(a); i++)
+        if (pz_plan_action(a, i) != pz_plan_action(b, i) ||
+            pz_plan_prefetch(a, i) != pz_plan_prefetch(b, i))
+            return false;
+    return true;
+}
+
+/* The planner does not know the actual ratios: it makes the plan that it would make anyway, unless
+ * that one does not run with them. */
+TEST(plans_follow_the_predictions)
+{
+    unsigned compared = 0;
+
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct world w;
+        pz_plan *blind = NULL, *plan = NULL;
+        pz_report report;
+        if (!world_new(&w, seed, 3 + (int)(seed % 25)))
+            return;
+        w.setup.budget_bytes = w.setup.budget_bytes * (50 + rng_below(&w.rng, 50)) / 100;
+        if (pz_plan_make(&w.setup, "planezip", &blind, &report, NULL) == PZ_OK) {
+            w.setup.actual = w.actual;
+            if (pz_simulate(&w.setup, blind, &report, NULL, NULL) == PZ_OK) {
+                CHECK_EQ_I64(pz_plan_make(&w.setup, "planezip", &plan, &report, NULL), PZ_OK);
+                CHECK(same_plan(plan, blind));
+                compared++;
+            }
+        }
+        pz_plan_free(blind);
+        pz_plan_free(plan);
+        world_free(&w);
+    }
+    CHECK(compared > 200);
+}
+
+/* A plan for a little less is a plan for more: what overflows is planned again for 2 % less, 14
+ * times. */
+TEST(plans_for_less_are_tried_as_well)
+{
+    unsigned feasible = 0;
+
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        struct world w;
+        if (!world_new(&w, seed, 3 + (int)(seed % 25)))
+            return;
+        const uint64_t budget = w.setup.budget_bytes * (50 + rng_below(&w.rng, 50)) / 100;
+        w.setup.predicted = NULL;
+        for (int k = 14; k >= 0; k--) {
+            w.setup.budget_bytes = (uint64_t)((double)budget * (1 - 0.02 * k));
+            if (time_of(&w, "dte") == INT64_MAX)
+                continue;
+            w.setup.budget_bytes = budget;
+            CHECK(time_of(&w, "dte") < INT64_MAX);
+            feasible++;
+            break;
+        }
+        world_free(&w);
+    }
+    CHECK(feasible > 100);
+}
+
 TEST(engine_as_fast_as_the_link_does_nothing)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -378,6 +441,19 @@ static int64_t naive_slot(pzi_schedule *schedule, pzi_replayer *replayer, const 
     return bytes;
 }
 
+/* Replays that read the storage from memory. */
+static int32_t count_readers(pzi_schedule *schedule, pzi_replayer *replayer, int32_t storage)
+{
+    int32_t n = 0;
+
+    for (size_t r = 0; r < schedule->n_runs; r++) {
+        const pzi_replay *replay = pzi_schedule_replay(schedule, replayer, r);
+        for (size_t k = 0; k < replay->n_sources; k++)
+            n += replay->sources[k] == storage;
+    }
+    return n;
+}
+
 static bool profile_agrees(pzi_planner *p, pz_plan *plan)
 {
     const pz_trace *trace = p->work->trace;
@@ -392,7 +468,9 @@ static bool profile_agrees(pzi_planner *p, pz_plan *plan)
         same = CHECK_EQ_I64(pzi_range_max_get(&p->profile, slot, slot),
                             naive_slot(&schedule, &p->replayer, plan, slot));
     for (size_t i = 0; i < trace->n_saved && same; i++)
-        same = CHECK_EQ_I64(p->need[i], schedule.need[i]);
+        same = CHECK_EQ_I64(p->need[i], schedule.need[i]) &&
+               CHECK_EQ_I64(p->readers[i],
+                            count_readers(&schedule, &p->replayer, trace->saved[i].storage));
     pzi_schedule_free(&schedule);
     return same;
 }

@@ -133,11 +133,11 @@ TEST(plans_say_what_they_are)
     CHECK_EQ_I64(pz_platform_named("B", &platform), PZ_OK);
     pz_trace_get_info(trace, &about);
     double *ratios = tracegen_ratios(&rng, about.saved);
-    const pz_setup setup = {.size = sizeof setup,
-                            .trace = trace,
-                            .platform = &platform,
-                            .predicted = ratios,
-                            .budget_bytes = about.peak_bytes[PZ_BF16] * 9 / 10};
+    pz_setup setup = {.size = sizeof setup,
+                      .trace = trace,
+                      .platform = &platform,
+                      .predicted = ratios,
+                      .budget_bytes = about.peak_bytes[PZ_BF16] * 9 / 10};
     CHECK_EQ_I64(pz_plan_make(&setup, "bw+codec", &plan, &report, NULL), PZ_OK);
     pz_plan_get_info(plan, &info);
     CHECK_STR(info.policy, "bw+codec");
@@ -148,6 +148,13 @@ TEST(plans_say_what_they_are)
     CHECK_EQ_U64(info.digest, about.digest);
     CHECK(info.predicted_overhead == report.overhead);
     CHECK_EQ_I64(pz_plan_replay(plan), PZ_REPLAY_FREE);
+    pz_plan_free(plan);
+    /* Nothing to evict: all candidates are the same, and the first one is named. */
+    setup.budget_bytes = about.peak_bytes[PZ_BF16];
+    CHECK_EQ_I64(pz_plan_make(&setup, "planezip", &plan, &report, NULL), PZ_OK);
+    pz_plan_get_info(plan, &info);
+    CHECK_STR(info.candidate, "Cr/x, eta 1");
+    CHECK_EQ_I64(report.overhead > 0, 0);
     pz_plan_free(plan);
     free(ratios);
     pz_trace_free(trace);
@@ -339,6 +346,37 @@ TEST(stage_1_against_plain_queues)
     CHECK(swaps > 500);
 }
 
+/* The queue out may end exactly with the forward pass, and the budget may be used up exactly: 10
+ * bytes take 200, so x (from 0) and b (final at 200) fill the 400 of the pass.  a would take 2000.
+ */
+TEST(stage_1_up_to_the_deadline)
+{
+    struct scene scene;
+    pzi_work work;
+    pzi_planner planner;
+    pzi_copies copies;
+
+    if (!CHECK(scene_read(&scene, PZ_SOURCE_DIR "/tests/sim/schedules", "keep_all.txt")))
+        return;
+    scene.platform.d2h_bps = 0.05e9;
+    CHECK_EQ_I64(pzi_work_new(scene.trace, &scene.platform, &work, NULL), PZ_OK);
+    CHECK_EQ_I64(pzi_planner_new(&work, &planner), PZ_OK);
+    CHECK_EQ_I64(pzi_copies_new(&work, NULL, &copies), PZ_OK);
+    CHECK_EQ_I64(work.forward_ns, 400);
+    pzi_draft_start(&planner, 0);
+    pzi_admit_swaps(&planner, &copies, PZI_MEMORY_PER_COPY, 1);
+    CHECK_EQ_I64(planner.action[scene_saved(&scene, "x")], PZ_SWAP);
+    CHECK_EQ_I64(planner.action[scene_saved(&scene, "b")], PZ_SWAP);
+    CHECK_EQ_I64(planner.action[scene_saved(&scene, "a")], PZ_KEEP);
+    pzi_draft_start(&planner, 0);
+    pzi_admit_swaps(&planner, &copies, PZI_MEMORY_PER_COPY, 0.75);
+    CHECK_EQ_I64(planner.action[scene_saved(&scene, "b")], PZ_KEEP);
+    pzi_copies_free(&copies);
+    pzi_planner_free(&planner);
+    pzi_work_free(&work);
+    scene_free(&scene);
+}
+
 /* Prefetch points: earliest operator from which the profile, with all tensors that are needed
  * earlier already placed, stays within the limit. */
 static bool fits_from(const int64_t *profile, int32_t point, int32_t need, int64_t bytes,
@@ -503,6 +541,75 @@ TEST(eviction_against_a_plain_loop)
         lab_free(&lab);
     }
     CHECK(evicted > 300);
+}
+
+static int64_t *profile_of(const pzi_planner *p, size_t slots)
+{
+    int64_t *profile = calloc(slots, sizeof *profile);
+
+    for (size_t slot = 0; slot < slots; slot++)
+        profile[slot] = pzi_range_max_get(&p->profile, slot, slot);
+    return profile;
+}
+
+/* Slots that are above the limit and were not. */
+static size_t count_lifted(const int64_t *before, const int64_t *after, size_t slots, int64_t limit)
+{
+    size_t n = 0;
+
+    for (size_t slot = 0; slot < slots; slot++)
+        n += after[slot] > limit && before[slot] <= limit;
+    return n;
+}
+
+/* Drops one tensor with a random limit; true if it was accepted. */
+static bool check_drop(struct lab *lab, int32_t saved)
+{
+    pzi_planner *p = &lab->planner;
+    const size_t slots = 2 * lab->trace->n_ops;
+    const size_t replay = pzi_slot_before(lab->trace->saved[saved].first_backward_use);
+    int64_t *before = profile_of(p, slots), *after, *anyway;
+    const int64_t limit = before[rng_below(&lab->rng, slots)] + (int64_t)rng_below(&lab->rng, 100);
+
+    p->limit_bytes = (uint64_t)limit;
+    const bool accepted = pzi_draft_drop(p, saved);
+    after = profile_of(p, slots);
+    if (accepted) {
+        CHECK(after[replay] <= limit || before[replay] > limit);
+    } else {
+        CHECK_MEM(after, before, slots * sizeof *after);
+        p->limit_bytes = UINT64_C(1) << 60;
+        CHECK(pzi_draft_drop(p, saved));
+        anyway = profile_of(p, slots);
+        CHECK(count_lifted(before, anyway, slots, limit) > 0);
+        free(anyway);
+    }
+    free(before);
+    free(after);
+    return accepted;
+}
+
+/* A drop is refused if, and for no other reason, a slot goes above the limit that was not. */
+TEST(drops_respect_the_limit)
+{
+    unsigned accepted = 0, tried = 0;
+
+    for (uint64_t seed = 1; seed <= 600; seed++) {
+        struct lab lab;
+        if (!lab_new(&lab, seed, 3 + (int)(seed % 25)))
+            return;
+        pzi_draft_start(&lab.planner, 0);
+        for (int k = 0; k < 8 && lab.trace->n_saved > 0; k++) {
+            const int32_t saved = (int32_t)rng_below(&lab.rng, lab.trace->n_saved);
+            if (lab.planner.action[saved] != PZ_KEEP ||
+                !pzi_draft_chain(&lab.planner, saved)->possible)
+                continue;
+            accepted += check_drop(&lab, saved);
+            tried++;
+        }
+        lab_free(&lab);
+    }
+    CHECK(accepted > 300 && tried - accepted > 300);
 }
 
 /* An input that only the backward pass reads is idle from the very start, and can leave. */
