@@ -82,21 +82,16 @@ static int run_show(char **operands, size_t count)
 {
     pz_platform platform;
     pz_status result;
-    char *text;
-    int status;
+    char *text = NULL;
+    int status = output_check(options.output, options.force, false);
 
     (void)count;
-    status = output_check(options.output, options.force, false);
     if (status == STATUS_OK)
         status = input_platform(operands[0], &platform);
     if (status != STATUS_OK)
         return status;
     result = pz_platform_json(&platform, &text);
-    if (result != PZ_OK)
-        return fail_status(operands[0], result, NULL);
-    status = output_text(options.output, options.force, text);
-    pz_text_free(text);
-    return status;
+    return json_save(options.output, options.force, operands[0], result, text);
 }
 
 static const command commands[] = {

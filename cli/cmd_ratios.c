@@ -32,7 +32,7 @@ static const option show_options[] = {OPTION('t', "trace", "TRACE", option_text,
 
 static const option compare_options[] = {
     OPTION_NEEDED('t', "trace", "TRACE", option_text, &options.trace, "trace of the tables' model"),
-    OPTION('c', "codec", "CODEC", option_text, &options.codec, "planezip (default) or zvc"),
+    OPTION('c', "codec", "CODEC", option_codec, &options.codec, "planezip (default) or zvc"),
     SWITCH(0, "csv", &options.csv, "print CSV"), SWITCH(0, "json", &options.json, "print JSON"),
     COMMON_OPTIONS};
 
@@ -40,7 +40,7 @@ static const option update_options[] = {
     OPTION_NEEDED(0, "op", "N", option_index, &options.op,
                   "operator that produced the tensor, -1 for an input"),
     OPTION_NEEDED(0, "slot", "N", option_index, &options.slot, "output slot of the operator"),
-    OPTION_NEEDED('c', "codec", "CODEC", option_text, &options.codec, "planezip or zvc"),
+    OPTION_NEEDED('c', "codec", "CODEC", option_codec, &options.codec, "planezip or zvc"),
     OPTION_NEEDED(0, "precision", "P", option_precision, &options.precision, "bf16 or fp32"),
     OPTION_NEEDED(0, "raw", "BYTES", option_size, &options.raw_bytes, "size of the tensor"),
     OPTION_NEEDED(0, "coded", "BYTES", option_size, &options.coded_bytes, "size of its stream"),
@@ -52,9 +52,6 @@ static const option update_options[] = {
            "where to write the table (standard output)"),
     SWITCH('f', "force", &options.force, "overwrite FILE, which may be TABLE"),
     COMMON_OPTIONS};
-
-/* The codecs that a table may know. */
-static const char *const codecs[] = {"planezip", "zvc"};
 
 /* ---- show ---- */
 
@@ -87,10 +84,10 @@ static void add_entries(table *results, const pz_predictor *predictor)
         table_int(results, entry.op);
         table_int(results, entry.slot);
         table_text(results, entry.producer_class);
-        for (size_t c = 0; c < LENGTH(codecs); c++)
+        for (size_t c = 0; c < NAMES_CODECS; c++)
             for (size_t p = 0; p < LENGTH(shown_precisions); p++)
-                table_real(results, pz_predictor_ratio(predictor, entry.op, entry.slot, codecs[c],
-                                                       shown_precisions[p]));
+                table_real(results, pz_predictor_ratio(predictor, entry.op, entry.slot,
+                                                       names_codecs[c], shown_precisions[p]));
     }
 }
 
@@ -133,12 +130,12 @@ static int mean_of_trace(const pz_predictor *predictor, const char *file, const 
 static int add_means(table *results, const pz_predictor *predictor, const char *file,
                      const pz_trace *trace)
 {
-    for (size_t c = 0; c < LENGTH(codecs); c++) {
-        table_text(results, codecs[c]);
+    for (size_t c = 0; c < NAMES_CODECS; c++) {
+        table_text(results, names_codecs[c]);
         for (size_t p = 0; p < LENGTH(shown_precisions); p++) {
-            double mean = mean_of_entries(predictor, codecs[c], shown_precisions[p]);
+            double mean = mean_of_entries(predictor, names_codecs[c], shown_precisions[p]);
             int status = trace == NULL ? STATUS_OK
-                                       : mean_of_trace(predictor, file, trace, codecs[c],
+                                       : mean_of_trace(predictor, file, trace, names_codecs[c],
                                                        shown_precisions[p], &mean);
 
             if (status != STATUS_OK)
@@ -172,11 +169,11 @@ static int run_show(char **files, size_t count)
     table *means = table_new(mean_columns, LENGTH(mean_columns));
     pz_predictor *predictor;
     pz_trace *trace = NULL;
-    int status = input_predictor(files[0], &predictor);
+    int status = table_check_formats(options.csv, options.json);
 
     (void)count;
-    if (options.csv && options.json)
-        return fail_usage("--csv and --json exclude each other");
+    if (status == STATUS_OK)
+        status = input_predictor(files[0], &predictor);
     if (status == STATUS_OK && options.trace != NULL)
         status = input_trace(options.trace, &trace);
     if (status != STATUS_OK)
@@ -211,34 +208,22 @@ static int add_error(table *results, char **files, pz_predictor *const *predicto
     return status;
 }
 
-static int check_codec(void)
-{
-    for (size_t i = 0; i < LENGTH(codecs); i++)
-        if (strcmp(codecs[i], options.codec) == 0)
-            return STATUS_OK;
-    return fail_usage("--codec '%s': known are planezip and zvc", options.codec);
-}
-
 static int run_compare(char **files, size_t count)
 {
-    static const char *const names[] = {"tensor", "operator", "none"};
     table *results = table_new(error_columns, LENGTH(error_columns));
     pz_predictor *predictors[2];
     pz_trace *trace;
-    int status = check_codec();
+    int status = table_check_formats(options.csv, options.json);
 
     (void)count;
-    if (options.csv && options.json)
-        return fail_usage("--csv and --json exclude each other");
     if (status == STATUS_OK)
         status = input_trace(options.trace, &trace);
     for (size_t i = 0; status == STATUS_OK && i < 2; i++)
         status = input_predictor(files[i], &predictors[i]);
-    for (size_t s = 0; status == STATUS_OK && s < LENGTH(names); s++) {
-        table_text(results, names[s]);
+    for (pz_signature s = PZ_BY_TENSOR; status == STATUS_OK && s <= PZ_BY_NOTHING; s++) {
+        table_text(results, names_signature(s));
         for (size_t p = 0; status == STATUS_OK && p < LENGTH(shown_precisions); p++)
-            status =
-                add_error(results, files, predictors, trace, (pz_signature)s, shown_precisions[p]);
+            status = add_error(results, files, predictors, trace, s, shown_precisions[p]);
     }
     if (status != STATUS_OK)
         return status;
@@ -254,11 +239,6 @@ static int run_compare(char **files, size_t count)
 }
 
 /* ---- update ---- */
-
-static void release_predictor(void *predictor)
-{
-    pz_predictor_free(predictor);
-}
 
 /* "tables/gpt2.json" is the table of gpt2, unless --model tells. */
 static const char *model_of(const char *file)
@@ -292,16 +272,12 @@ static int open_table(const char *file, pz_predictor **predictor)
     result = pz_predictor_new(model_of(file), predictor);
     if (result != PZ_OK)
         return fail_status(file, result, NULL);
-    own(*predictor, release_predictor);
+    input_keep_predictor(*predictor);
     return STATUS_OK;
 }
 
 static int check_measurement(void)
 {
-    int status = check_codec();
-
-    if (status != STATUS_OK)
-        return status;
     if (options.model != NULL && !is_utf8(options.model))
         return fail_usage("--model: it is not UTF-8");
     if (options.slot < 0)
@@ -315,7 +291,7 @@ static int run_update(char **files, size_t count)
 {
     pz_predictor *predictor;
     pz_status result;
-    char *text;
+    char *text = NULL;
     int status = check_measurement();
 
     (void)count;
@@ -330,11 +306,7 @@ static int run_update(char **files, size_t count)
                             options.raw_bytes, options.coded_bytes, options.iteration);
     if (result == PZ_OK)
         result = pz_predictor_json(predictor, &text);
-    if (result != PZ_OK)
-        return fail_status(files[0], result, NULL);
-    status = output_text(options.output, options.force, text);
-    pz_text_free(text);
-    return status;
+    return json_save(options.output, options.force, files[0], result, text);
 }
 
 static const command commands[] = {

@@ -7,11 +7,11 @@
 #include "output.h"
 #include "report.h"
 #include "table.h"
-#include "units.h"
 
 #include <planezip/plan.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct {
@@ -20,9 +20,13 @@ static struct {
     bool force, json;
 } options;
 
-static const char *parse_budget(const char *text, void *target)
+/* The codec of a plan: one that has ratios, or none. */
+static const char *parse_codec(const char *text, void *target)
 {
-    return units_parse_budget(text, target);
+    if (strcmp(text, "none") != 0)
+        return option_codec(text, target) == NULL ? NULL : "known are planezip, zvc and none";
+    *(const char **)target = "none";
+    return NULL;
 }
 
 static const option simulate_options[] = {
@@ -32,9 +36,9 @@ static const option simulate_options[] = {
                   "built-in platform or file"),
     OPTION('r', "ratios", "TABLE", option_text, &options.ratios,
            "ratios of the transfers (every ratio is 1)"),
-    OPTION('c', "codec", "CODEC", option_text, &options.codec,
+    OPTION('c', "codec", "CODEC", parse_codec, &options.codec,
            "planezip, zvc or none instead of the plan's codec"),
-    OPTION('b', "budget", "B", parse_budget, &options.budget,
+    OPTION('b', "budget", "B", option_budget, &options.budget,
            "memory for activations instead of the plan's budget"),
     OPTION(0, "timeline", "FILE", option_text, &options.timeline,
            "write the run as a Chrome trace, which Perfetto opens"),
@@ -78,11 +82,9 @@ static int find_budget(struct scene *scene)
 {
     uint64_t peak_bytes = scene->info.peak_bytes[scene->platform.precision];
 
-    scene->budget_bytes = scene->plan_info.budget_bytes;
     if (options.budget.text != NULL)
-        scene->budget_bytes = units_budget_bytes(&options.budget, peak_bytes);
-    if (options.budget.text != NULL && scene->budget_bytes == 0)
-        return fail_usage("--budget '%s': it is less than one byte", options.budget.text);
+        return options_budget(&options.budget, peak_bytes, &scene->budget_bytes);
+    scene->budget_bytes = scene->plan_info.budget_bytes;
     if (scene->budget_bytes == 0)
         return fail(options.plan, "budget_bytes", "give --budget", "the plan has no budget");
     return STATUS_OK;
@@ -90,17 +92,9 @@ static int find_budget(struct scene *scene)
 
 static int find_ratios(struct scene *scene)
 {
-    pz_predictor *predictor;
-    int status;
-
     scene->codec = options.codec != NULL ? options.codec : scene->plan_info.codec;
-    if (options.ratios == NULL)
-        return STATUS_OK;
-    status = input_predictor(options.ratios, &predictor);
-    if (status != STATUS_OK)
-        return status;
-    return input_ratios(options.ratios, predictor, scene->trace, scene->codec,
-                        scene->platform.precision, PZ_BY_TENSOR, &scene->ratios);
+    return input_file_ratios(options.ratios, scene->trace, scene->codec, scene->platform.precision,
+                             PZ_BY_TENSOR, &scene->ratios);
 }
 
 static int read_scene(struct scene *scene)
@@ -119,72 +113,84 @@ static int read_scene(struct scene *scene)
     return status == STATUS_OK ? find_ratios(scene) : status;
 }
 
-/* The name of an operator of the trace. */
-static const char *op_name(const pz_timeline *timeline, size_t op)
-{
-    for (size_t i = 0; i < pz_timeline_events(timeline); i++) {
-        pz_event event;
-
-        if (pz_timeline_event(timeline, i, &event) == PZ_OK && event.op == (int64_t)op &&
-            strcmp(event.kind, "op") == 0)
-            return event.name;
-    }
-    return "-";
-}
-
-static void fill(table *results, const struct scene *scene, const pz_report *report,
-                 const pz_timeline *timeline)
+static void fill(table *results, const struct scene *scene, const pz_report *report)
 {
     uint64_t peak_bytes = scene->info.peak_bytes[scene->platform.precision], bytes[3];
+    const char *peak_op = pz_trace_op_name(scene->trace, report->peak_op);
 
     report_bytes(scene->trace, scene->plan, scene->platform.precision, bytes);
     table_text(results, scene->info.model);
     table_text(results, scene->platform.name);
     table_text(results, names_precision(scene->platform.precision));
     table_text(results, scene->plan_info.policy);
-    table_text(results, scene->codec);
-    if (strcmp(scene->codec, "none") == 0)
-        table_none(results);
-    else
-        table_text(results, options.ratios != NULL ? options.ratios : "none; every ratio is 1");
+    report_codec(results, scene->codec, options.ratios);
     table_size(results, scene->budget_bytes);
     table_real(results, (double)scene->budget_bytes / (double)peak_bytes);
     report_add(results, report);
     table_size(results, bytes[PZ_KEEP]);
     table_size(results, bytes[PZ_DROP]);
-    table_text(results, op_name(timeline, report->peak_op));
+    table_text(results, peak_op != NULL ? peak_op : "-");
 }
 
-static void add_live(table *results, const pz_trace *trace, size_t saved_count, size_t storage,
-                     uint64_t bytes)
+/* A saved tensor by the storage that it lies in. */
+struct place {
+    size_t storage, index;
+};
+
+static int compare_places(const void *a, const void *b)
 {
-    table_size(results, storage);
-    table_size(results, bytes);
-    for (size_t i = 0; i < saved_count; i++) {
+    size_t x = ((const struct place *)a)->storage, y = ((const struct place *)b)->storage;
+
+    return x < y ? -1 : x > y;
+}
+
+/* The places of all saved tensors, sorted. */
+static struct place *list_places(const struct scene *scene)
+{
+    struct place *places = memory_keep(scene->info.saved, sizeof *places);
+
+    for (size_t i = 0; i < scene->info.saved; i++) {
         pz_saved saved;
 
-        if (pz_trace_get_saved(trace, i, &saved) != PZ_OK || saved.storage != storage)
-            continue;
-        table_size(results, i);
-        table_int(results, saved.op);
-        table_text(results, saved.op_name);
+        pz_trace_get_saved(scene->trace, i, &saved);
+        places[i] = (struct place){saved.storage, i};
+    }
+    qsort(places, scene->info.saved, sizeof *places, compare_places);
+    return places;
+}
+
+static void add_live(table *results, const struct scene *scene, const struct place *places,
+                     size_t storage, uint64_t bytes)
+{
+    struct place key = {.storage = storage};
+    const struct place *found =
+        bsearch(&key, places, scene->info.saved, sizeof *places, compare_places);
+    pz_saved saved;
+
+    table_size(results, storage);
+    table_size(results, bytes);
+    if (found == NULL || pz_trace_get_saved(scene->trace, found->index, &saved) != PZ_OK) {
+        for (int i = 0; i < 3; i++)
+            table_none(results);
         return;
     }
-    for (int i = 0; i < 3; i++)
-        table_none(results);
+    table_size(results, found->index);
+    table_int(results, saved.op);
+    table_text(results, saved.op_name);
 }
 
 /* What was in memory at the peak. */
 static table *live_set(const struct scene *scene, const pz_timeline *timeline)
 {
     table *results = table_new(live_columns, LENGTH(live_columns));
+    const struct place *places = list_places(scene);
 
     for (size_t i = 0; i < pz_timeline_peak_count(timeline); i++) {
         size_t storage;
         uint64_t bytes;
 
         if (pz_timeline_peak(timeline, i, &storage, &bytes) == PZ_OK)
-            add_live(results, scene->trace, scene->info.saved, storage, bytes);
+            add_live(results, scene, places, storage, bytes);
     }
     return results;
 }
@@ -194,11 +200,12 @@ static void print_results(const struct scene *scene, const pz_report *report,
 {
     table *results = table_new(columns, LENGTH(columns)), *live = live_set(scene, timeline);
 
-    fill(results, scene, report, timeline);
+    fill(results, scene, report);
     if (options.json) {
         json_t *object = table_row_json(results, 0);
 
-        json_object_set_new(object, "peak_storages", table_json(live));
+        if (json_object_set_new(object, "peak_storages", table_json(live)) != 0)
+            memory_fail();
         json_show(object, stdout);
         return;
     }
@@ -215,25 +222,10 @@ static void release_timeline(void *timeline)
 
 static int save_timeline(const pz_timeline *timeline)
 {
-    char *text;
+    char *text = NULL;
     pz_status result = pz_timeline_json(timeline, &text);
-    int status;
 
-    if (result != PZ_OK)
-        return fail_status(options.timeline, result, NULL);
-    status = output_text(options.timeline, options.force, text);
-    pz_text_free(text);
-    return status;
-}
-
-static int check_options(void)
-{
-    if (options.codec != NULL && strcmp(options.codec, "planezip") != 0 &&
-        strcmp(options.codec, "zvc") != 0 && strcmp(options.codec, "none") != 0)
-        return fail_usage("--codec '%s': known are planezip, zvc and none", options.codec);
-    if (options.timeline != NULL)
-        return output_check(options.timeline, options.force, false);
-    return STATUS_OK;
+    return json_save(options.timeline, options.force, options.timeline, result, text);
 }
 
 static int run(char **operands, size_t count)
@@ -244,10 +236,12 @@ static int run(char **operands, size_t count)
     pz_timeline *timeline;
     pz_diag diag = {0};
     pz_status result;
-    int status = check_options();
+    int status = STATUS_OK;
 
     (void)operands;
     (void)count;
+    if (options.timeline != NULL)
+        status = output_check(options.timeline, options.force, false);
     if (status == STATUS_OK)
         status = read_scene(scene);
     if (status != STATUS_OK)

@@ -57,7 +57,7 @@ refuse 2 "an empty value" plan --trace= --platform A --budget 50%
 refuse 2 "a switch with a value" hw --json=yes
 refuse 2 "an abbreviated option" hw --jso
 refuse 2 "a missing option of plan" plan --platform A --budget 50%
-says "it is named" -- '--trace TRACE is missing'
+says "it is named" '--trace TRACE is missing'
 refuse 2 "missing operands" trace show
 refuse 2 "missing files of measure" measure --dtype f32
 refuse 2 "a missing type of measure" measure "$tiny"
@@ -74,6 +74,12 @@ refuse 2 "decode with a codec" stream decode -w 32 --raw-bytes 1 -c zvc "$tiny" 
 refuse 2 "an unknown width of measure" measure -w 24 "$tiny"
 refuse 2 "an unknown dtype" measure --dtype f33 "$tiny"
 refuse 2 "two forms at once" measure --dtype f32 --csv --json "$tiny"
+for command in "trace show" "ratios show" "ratios compare --trace missing.json missing.json" \
+    "sweep --trace"; do
+    # shellcheck disable=SC2086 # words
+    refuse 2 "two forms of a file that is missing: $command" $command missing.json --csv --json
+    says "the forms are named, not the file" '--csv and --json exclude each other'
+done
 refuse 2 "too many threads" sweep --trace "$tiny" -T 100000
 refuse 2 "negative threads" sweep --trace "$tiny" -T -1
 refuse 2 "ratios twice" sweep --trace "$tiny" --ratios "$tiny_ratios" --ratios-dir .
