@@ -30,6 +30,8 @@ uint32_t pzi_cpu_features(void)
     features = if_all(c, 1u << 23, PZI_CPU_POPCNT);
     if (c & 1u << 27)
         state = saved_registers();
+    if (__get_cpuid(0x80000001u, &a, &b, &c, &d))
+        features |= if_all(c, 1u << 5, PZI_CPU_LZCNT);
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
         return features;
     features |= if_all(b, 1u << 3, PZI_CPU_BMI) | if_all(b, 1u << 8, PZI_CPU_BMI2);

@@ -14,6 +14,7 @@
 #define PZI_CPU_AVX512_VBMI (1u << 5)
 #define PZI_CPU_AVX512_VBMI2 (1u << 6)
 #define PZI_CPU_GFNI (1u << 7)
+#define PZI_CPU_LZCNT (1u << 8)
 
 /* Empty on machines that are not x86.  Asks the CPU on every call, which is slow: keep
  * the result. */

@@ -1,73 +1,60 @@
 /* Template, parameter PZ_W: size model, encoder and decoder of the blocks of one symbol width
  * (docs/format.md, "Block" and "PLANES"), for one instruction set.  The including file has defined
- * the vocabulary (see vec_scalar.tmpl.h); all else here is integer code on plane words.  Ends with
- * measure_blocks, encode_blocks and decode_blocks, the entries of pzi_width_ops.
+ * the vocabulary (see vec_scalar.tmpl.h) and included marks.tmpl.h; all else here is integer code
+ * on plane words.  Ends with measure_blocks, encode_blocks and decode_blocks, the entries of
+ * pzi_width_ops.
  *
  * Names follow the format: N symbols, p bits per plane, P planes b_j, x_j their XOR, n non-zeros.
  */
 
-/* What the size model and the encoder look at. */
+/* What the size model and the encoder look at.  What belongs to an encoding is filled if it is
+ * allowed, and for ZBX if there are zero symbols. */
 typedef struct PZ_CAT(view) {
-    PZ_PLANE b[PZ_W];     /* of the symbols */
-    PZ_PLANE d[PZ_W + 1]; /* of the deltas; filled if DBX is allowed */
+    PZ_PLANE b[PZ_W + 1]; /* of the symbols; these arrays end with a zero plane */
+    PZ_PLANE d[PZ_W + 2]; /* of the deltas */
     PZ_PLANE nonzero;
     unsigned n;
+    PZ_MARKS symbols, deltas, nonzeros;
 } PZ_CAT(view);
 
 #define PZ_VIEW PZ_CAT(view)
 
-static inline void PZ_CAT(look)(PZ_VIEW *view, uint32_t encodings, const uint8_t *raw)
+/* ---- Size model ----------------------------------------------------------------------------- */
+
+static inline void PZ_CAT(look)(PZ_VIEW *view, const uint8_t *raw)
 {
+    view->b[PZ_W] = PZ_P(of)(0, 0);
+    view->d[PZ_W + 1] = PZ_P(of)(0, 0);
     PZ_CAT(planes)(raw, view->b);
-    if (encodings & 1u << PZ_DBX)
-        PZ_CAT(delta_planes)(view->b, view->d);
-    view->nonzero = view->b[0];
-    for (unsigned j = 1; j < PZ_W; j++)
-        view->nonzero = PZ_P(or)(view->nonzero, view->b[j]);
+    view->nonzero = PZ_CAT(nonzero)(raw, view->b);
     view->n = PZ_P(count)(view->nonzero);
 }
 
-/* ---- Size model ----------------------------------------------------------------------------- */
-
-/* Bits of PLANES(b).  `all` are the p positions that exist; they may have gaps, see
- * pzi_p64_shape(). */
-static inline unsigned PZ_CAT(planes_cost)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, unsigned p)
+static inline unsigned PZ_CAT(symbols_cost)(PZ_VIEW *view)
 {
-    const unsigned R = pzi_run_bits(PZ_W), L = pzi_position_bits(p);
-    PZ_PLANE above = PZ_P(of)(0, 0);
-    unsigned bits = 0, run = 0;
-
-    for (unsigned j = P; j-- > 0; above = b[j]) {
-        const PZ_PLANE x = PZ_P(xor)(b[j], above);
-
-        if (PZ_P(is_zero)(x)) {
-            run++;
-            continue;
-        }
-        bits += pzi_plane_cost(PZ_P(shape)(x, b[j], all), p, L);
-        bits += run != 0 ? pzi_run_cost(run, R) : 0;
-        run = 0;
-    }
-    return bits + (run != 0 ? pzi_run_cost(run, R) : 0);
+    PZ_CAT(mark)(view->b, PZ_W, PZ_P(below)(PZ_N), &view->symbols);
+    return PZ_CAT(planes_cost)(&view->symbols, PZ_W, PZ_N);
 }
 
-static inline unsigned PZ_CAT(symbols_cost)(const PZ_VIEW *view)
+static inline unsigned PZ_CAT(deltas_cost)(PZ_VIEW *view, const uint8_t *raw)
 {
-    return PZ_CAT(planes_cost)(view->b, PZ_W, PZ_P(below)(PZ_N), PZ_N);
+    PZ_CAT(delta_planes)(raw, view->b, view->d);
+    PZ_CAT(mark)(view->d, PZ_W + 1, PZ_P(below)(PZ_N - 1), &view->deltas);
+    return PZ_CAT(planes_cost)(&view->deltas, PZ_W + 1, PZ_N - 1);
 }
 
-static inline unsigned PZ_CAT(deltas_cost)(const PZ_VIEW *view)
+/* Of the planes with gaps, which cost as much as without. */
+static inline unsigned PZ_CAT(nonzeros_cost)(PZ_VIEW *view)
 {
-    return PZ_CAT(planes_cost)(view->d, PZ_W + 1, PZ_P(below)(PZ_N - 1), PZ_N - 1);
-}
-
-static inline unsigned PZ_CAT(nonzeros_cost)(const PZ_VIEW *view)
-{
-    return view->n == 0 ? 0 : PZ_CAT(planes_cost)(view->b, PZ_W, view->nonzero, view->n);
+    if (view->n == 0)
+        return 0;
+    PZ_CAT(mark)(view->b, PZ_W, view->nonzero, &view->nonzeros);
+    return PZ_CAT(planes_cost)(&view->nonzeros, PZ_W, view->n);
 }
 
 /* The canonical encoding of a block; *bits is its size with the tag. */
-static inline pz_encoding PZ_CAT(choose)(const PZ_VIEW *view, uint32_t encodings, unsigned *bits)
+static inline pz_encoding PZ_CAT(choose)(PZ_VIEW *view, uint32_t encodings, const uint8_t *raw,
+                                         unsigned *bits)
 {
     unsigned cost[PZ_ENCODINGS] = {PZI_BLOCK_BITS, UINT_MAX, UINT_MAX, UINT_MAX, UINT_MAX};
     pz_encoding best = PZ_RAW;
@@ -77,7 +64,7 @@ static inline pz_encoding PZ_CAT(choose)(const PZ_VIEW *view, uint32_t encodings
     if (encodings & 1u << PZ_BX)
         cost[PZ_BX] = PZ_CAT(symbols_cost)(view);
     if (encodings & 1u << PZ_DBX)
-        cost[PZ_DBX] = PZ_W + PZ_CAT(deltas_cost)(view);
+        cost[PZ_DBX] = PZ_W + PZ_CAT(deltas_cost)(view, raw);
     /* Without zeros ZBX is BX and a mask. */
     if ((encodings & 1u << PZ_ZBX) && !(view->n == PZ_N && (encodings & 1u << PZ_BX)))
         cost[PZ_ZBX] = PZ_N + PZ_CAT(nonzeros_cost)(view);
@@ -95,8 +82,10 @@ static void PZ_CAT(measure_blocks)(uint32_t encodings, const uint8_t *raw, unsig
     unsigned bits;
 
     for (unsigned block = 0; block < blocks; block++) {
-        PZ_CAT(look)(&view, encodings, raw + block * PZ_BLOCK_BYTES);
-        stats->blocks[PZ_CAT(choose)(&view, encodings, &bits)]++;
+        const uint8_t *const from = raw + block * PZ_BLOCK_BYTES;
+
+        PZ_CAT(look)(&view, from);
+        stats->blocks[PZ_CAT(choose)(&view, encodings, from, &bits)]++;
         stats->payload_bits += bits;
     }
 }
@@ -111,67 +100,78 @@ static inline void PZ_CAT(put_plane)(struct pzi_bit_writer *writer, PZ_PLANE pla
         pzi_put(writer, PZ_P(piece)(plane, 1), p - 64);
 }
 
-static inline void PZ_CAT(put_run)(struct pzi_bit_writer *writer, unsigned run)
+static inline void PZ_CAT(put_verbatim)(struct pzi_bit_writer *writer, PZ_PLANE x, unsigned p)
 {
-    const pzi_code code = pzi_run_code(run, pzi_run_bits(PZ_W));
-
-    pzi_put(writer, code.bits, code.length);
+    if (PZ_N <= 32) {
+        pzi_put_short(writer, PZI_CODE_VERBATIM | PZ_P(piece)(x, 0) << 1, 1 + p);
+    } else {
+        pzi_put_short(writer, PZI_CODE_VERBATIM, 1);
+        PZ_CAT(put_plane)(writer, x, p);
+    }
 }
 
-/* Works on a copy of the writer, which then stays in registers. */
-static inline void PZ_CAT(put_planes)(struct pzi_bit_writer *writer, const PZ_PLANE *b, unsigned P,
-                                      unsigned p)
+/* The codes of x_j, which is not zero, but verbatim. */
+static inline pzi_code PZ_CAT(code_of)(PZ_PLANE x, bool brief, unsigned p)
 {
-    const PZ_PLANE all = PZ_P(below)(p);
-    const unsigned L = pzi_position_bits(p);
-    struct pzi_bit_writer to = *writer;
-    PZ_PLANE above = PZ_P(of)(0, 0);
-    unsigned run = 0;
+    if (brief)
+        return pzi_brief_code(PZ_P(equal)(x, PZ_P(below)(p)));
+    return pzi_place_code(PZ_P(is_zero)(PZ_P(rest)(x)), PZ_P(lowest)(x), pzi_position_bits(p));
+}
 
-    for (unsigned j = P; j-- > 0; above = b[j]) {
-        const PZ_PLANE x = PZ_P(xor)(b[j], above);
+/* The marks may be those of the same planes with gaps.  Works on a copy of the writer, which then
+ * stays in registers. */
+static inline void PZ_CAT(put_planes)(struct pzi_bit_writer *writer, const PZ_PLANE *b,
+                                      const PZ_MARKS *marks, unsigned P, unsigned p)
+{
+    const PZ_SET none = PZ_M(of)(0, 0), brief = p < PZI_MIN_BRIEF ? none : marks->brief;
+    const PZ_SET place = p < PZI_MIN_PLACE ? none : marks->place;
+    const PZ_SET coded = PZ_M(or)(brief, place);
+    struct pzi_bit_writer to = *writer;
+    unsigned j = P; /* planes j-1 .. 0 are still to be written */
+
+    while (j > 0) {
         pzi_code code;
 
-        if (PZ_P(is_zero)(x)) {
-            run++;
-            continue;
+        if (PZ_M(has)(marks->some, j - 1)) {
+            const PZ_PLANE x = PZ_P(xor)(b[j - 1], b[j]);
+
+            j--;
+            if (!PZ_M(has)(coded, j)) {
+                PZ_CAT(put_verbatim)(&to, x, p);
+                continue;
+            }
+            code = PZ_CAT(code_of)(x, PZ_M(has)(brief, j), p);
+        } else {
+            const PZ_SET left = PZ_M(and)(marks->some, PZ_M(below)(j));
+            const unsigned end = PZ_M(is_zero)(left) ? 0 : PZ_M(highest)(left) + 1;
+
+            code = pzi_run_code(j - end, pzi_run_bits(PZ_W));
+            j = end;
         }
-        if (run != 0)
-            PZ_CAT(put_run)(&to, run);
-        run = 0;
-        code = pzi_plane_code(PZ_P(shape)(x, b[j], all), PZ_P(lowest)(x), p, L);
-        pzi_put(&to, code.bits, code.length);
-        if (code.length == 1)
-            PZ_CAT(put_plane)(&to, x, p);
+        pzi_put_short(&to, code.bits, code.length);
     }
-    if (run != 0)
-        PZ_CAT(put_run)(&to, run);
     *writer = to;
 }
 
-static inline void PZ_CAT(put_nonzeros)(struct pzi_bit_writer *writer, const PZ_VIEW *view,
+static inline void PZ_CAT(put_nonzeros)(struct pzi_bit_writer *writer, PZ_PLANE nonzero,
                                         const uint8_t *raw)
 {
-    uint8_t front[PZ_BLOCK_BYTES];
-
-    PZ_CAT(put_plane)(writer, view->nonzero, PZ_N);
-    PZ_CAT(compact)(raw, view->nonzero, front);
-    for (unsigned i = 0; i < view->n; i++)
-        pzi_put(writer, PZ_LOAD(front, i), PZ_W);
+    PZ_CAT(put_plane)(writer, nonzero, PZ_N);
+    for (; !PZ_P(is_zero)(nonzero); nonzero = PZ_P(rest)(nonzero))
+        pzi_put(writer, PZ_LOAD(raw, PZ_P(lowest)(nonzero)), PZ_W);
 }
 
 static inline void PZ_CAT(put_nonzero_planes)(struct pzi_bit_writer *writer, const PZ_VIEW *view,
                                               const uint8_t *raw)
 {
-    uint8_t front[PZ_BLOCK_BYTES];
-    PZ_PLANE z[PZ_W];
+    PZ_PLANE z[PZ_W + 1];
 
     PZ_CAT(put_plane)(writer, view->nonzero, PZ_N);
     if (view->n == 0)
         return;
-    PZ_CAT(compact)(raw, view->nonzero, front);
-    PZ_CAT(planes)(front, z);
-    PZ_CAT(put_planes)(writer, z, PZ_W, view->n);
+    z[PZ_W] = PZ_P(of)(0, 0);
+    PZ_CAT(gather)(raw, view->b, view->nonzero, z);
+    PZ_CAT(put_planes)(writer, z, &view->nonzeros, PZ_W, view->n);
 }
 
 static inline void PZ_CAT(put_block)(struct pzi_bit_writer *writer, pz_encoding encoding,
@@ -180,14 +180,14 @@ static inline void PZ_CAT(put_block)(struct pzi_bit_writer *writer, pz_encoding 
     pzi_put(writer, encoding, PZI_TAG_BITS);
     switch (encoding) {
     case PZ_ZVC:
-        PZ_CAT(put_nonzeros)(writer, view, raw);
+        PZ_CAT(put_nonzeros)(writer, view->nonzero, raw);
         break;
     case PZ_BX:
-        PZ_CAT(put_planes)(writer, view->b, PZ_W, PZ_N);
+        PZ_CAT(put_planes)(writer, view->b, &view->symbols, PZ_W, PZ_N);
         break;
     case PZ_DBX:
         pzi_put(writer, PZ_LOAD(raw, 0), PZ_W);
-        PZ_CAT(put_planes)(writer, view->d, PZ_W + 1, PZ_N - 1);
+        PZ_CAT(put_planes)(writer, view->d, &view->deltas, PZ_W + 1, PZ_N - 1);
         break;
     case PZ_ZBX:
         PZ_CAT(put_nonzero_planes)(writer, view, raw);
@@ -205,11 +205,11 @@ static void PZ_CAT(encode_blocks)(uint32_t encodings, const uint8_t *raw, unsign
     PZ_VIEW view;
     unsigned bits;
 
-    for (unsigned block = 0; block < blocks && !writer->full; block++) {
+    for (unsigned block = 0; block < blocks; block++) {
         const uint8_t *const from = raw + block * PZ_BLOCK_BYTES;
 
-        PZ_CAT(look)(&view, encodings, from);
-        PZ_CAT(put_block)(writer, PZ_CAT(choose)(&view, encodings, &bits), &view, from);
+        PZ_CAT(look)(&view, from);
+        PZ_CAT(put_block)(writer, PZ_CAT(choose)(&view, encodings, from, &bits), &view, from);
     }
 }
 
@@ -229,7 +229,7 @@ static inline PZ_PLANE PZ_CAT(get_plane)(struct pzi_bit_reader *reader, unsigned
 static inline PZ_PLANE PZ_CAT(get_verbatim)(struct pzi_bit_reader *reader, uint64_t bits,
                                             unsigned p)
 {
-    if (p < 56) {
+    if (p <= 56) {
         pzi_skip(reader, 1 + p);
         return PZ_P(and)(PZ_P(of)(bits >> 1, 0), PZ_P(below)(p));
     }
@@ -274,7 +274,7 @@ static inline pz_status PZ_CAT(parse_planes)(struct pzi_bit_reader *reader, PZ_P
         const pzi_token token = pzi_parse(bits, R, L);
         const unsigned verbatim_bits = token.kind == PZI_TOKEN_VERBATIM ? p : 0;
 
-        if (token.length + verbatim_bits > reader->left_bits)
+        if (token.length + verbatim_bits > pzi_left(reader))
             return PZ_ERR_CHUNK_END;
         if (token.kind == PZI_TOKEN_VERBATIM) {
             x = PZ_CAT(get_verbatim)(reader, bits, p);
@@ -310,7 +310,7 @@ static inline pz_status PZ_CAT(get_planes)(struct pzi_bit_reader *reader, PZ_PLA
 
 static inline pz_status PZ_CAT(get_raw)(struct pzi_bit_reader *reader, uint8_t *raw)
 {
-    if (reader->left_bits < PZI_BLOCK_BITS)
+    if (pzi_left(reader) < PZI_BLOCK_BITS)
         return PZ_ERR_CHUNK_END;
     for (unsigned i = 0; i < PZ_BLOCK_BYTES; i += 8)
         pzi_store_le64(raw + i, pzi_get(reader, 64));
@@ -319,7 +319,7 @@ static inline pz_status PZ_CAT(get_raw)(struct pzi_bit_reader *reader, uint8_t *
 
 static inline pz_status PZ_CAT(get_mask)(struct pzi_bit_reader *reader, PZ_PLANE *mask)
 {
-    if (reader->left_bits < PZ_N)
+    if (pzi_left(reader) < PZ_N)
         return PZ_ERR_CHUNK_END;
     *mask = PZ_CAT(get_plane)(reader, PZ_N);
     return PZ_OK;
@@ -327,27 +327,24 @@ static inline pz_status PZ_CAT(get_mask)(struct pzi_bit_reader *reader, PZ_PLANE
 
 static inline pz_status PZ_CAT(get_nonzeros)(struct pzi_bit_reader *reader, uint8_t *raw)
 {
-    uint8_t front[PZ_BLOCK_BYTES];
     PZ_PLANE mask;
-    unsigned n;
 
     if (PZ_CAT(get_mask)(reader, &mask) != PZ_OK)
         return PZ_ERR_CHUNK_END;
-    n = PZ_P(count)(mask);
-    for (unsigned i = 0; i < n; i++) {
+    memset(raw, 0, PZ_BLOCK_BYTES);
+    for (; !PZ_P(is_zero)(mask); mask = PZ_P(rest)(mask)) {
         const struct pzi_bit_reader before = *reader;
         uint64_t symbol;
 
-        if (reader->left_bits < PZ_W)
+        if (pzi_left(reader) < PZ_W)
             return PZ_ERR_CHUNK_END;
         symbol = pzi_get(reader, PZ_W);
         if (symbol == 0) {
             *reader = before;
             return PZ_ERR_ZERO_SYMBOL;
         }
-        PZ_STORE(front, i, (PZ_SYMBOL)symbol);
+        PZ_STORE(raw, PZ_P(lowest)(mask), (PZ_SYMBOL)symbol);
     }
-    PZ_CAT(expand)(front, mask, raw);
     return PZ_OK;
 }
 
@@ -364,25 +361,22 @@ static inline pz_status PZ_CAT(get_symbols)(struct pzi_bit_reader *reader, uint8
 static inline pz_status PZ_CAT(get_deltas)(struct pzi_bit_reader *reader, uint8_t *raw)
 {
     PZ_PLANE d[PZ_W + 1], carries;
-    uint8_t deltas[PZ_BLOCK_BYTES];
     PZ_SYMBOL base;
     pz_status status;
 
-    if (reader->left_bits < PZ_W)
+    if (pzi_left(reader) < PZ_W)
         return PZ_ERR_CHUNK_END;
     base = (PZ_SYMBOL)pzi_get(reader, PZ_W);
     status = PZ_CAT(get_planes)(reader, d, PZ_W + 1, PZ_N - 1);
     if (status != PZ_OK)
         return status;
-    PZ_CAT(unplanes)(d, deltas);
-    carries = PZ_CAT(undelta)(base, deltas, raw);
+    carries = PZ_CAT(undelta)(base, d, raw);
     /* A negative delta stays in range if the sum of the low w bits carries, another if not. */
     return PZ_P(equal)(carries, d[PZ_W]) ? PZ_OK : PZ_ERR_DELTA;
 }
 
 static inline pz_status PZ_CAT(get_nonzero_planes)(struct pzi_bit_reader *reader, uint8_t *raw)
 {
-    uint8_t front[PZ_BLOCK_BYTES] = {0};
     PZ_PLANE z[PZ_W], mask, seen;
     pz_status status;
     unsigned n;
@@ -390,18 +384,19 @@ static inline pz_status PZ_CAT(get_nonzero_planes)(struct pzi_bit_reader *reader
     if (PZ_CAT(get_mask)(reader, &mask) != PZ_OK)
         return PZ_ERR_CHUNK_END;
     n = PZ_P(count)(mask);
-    if (n > 0) {
-        status = PZ_CAT(get_planes)(reader, z, PZ_W, n);
-        if (status != PZ_OK)
-            return status;
-        seen = z[0];
-        for (unsigned j = 1; j < PZ_W; j++)
-            seen = PZ_P(or)(seen, z[j]);
-        if (!PZ_P(equal)(seen, PZ_P(below)(n)))
-            return PZ_ERR_ZERO_SYMBOL;
-        PZ_CAT(unplanes)(z, front);
+    if (n == 0) {
+        memset(raw, 0, PZ_BLOCK_BYTES);
+        return PZ_OK;
     }
-    PZ_CAT(expand)(front, mask, raw);
+    status = PZ_CAT(get_planes)(reader, z, PZ_W, n);
+    if (status != PZ_OK)
+        return status;
+    seen = z[0];
+    for (unsigned j = 1; j < PZ_W; j++)
+        seen = PZ_P(or)(seen, z[j]);
+    if (!PZ_P(equal)(seen, PZ_P(below)(n)))
+        return PZ_ERR_ZERO_SYMBOL;
+    PZ_CAT(scatter)(z, mask, raw);
     return PZ_OK;
 }
 
@@ -409,7 +404,7 @@ static inline pz_status PZ_CAT(get_block)(struct pzi_bit_reader *reader, uint8_t
 {
     const unsigned tag = pzi_peek(reader) & ((1u << PZI_TAG_BITS) - 1);
 
-    if (reader->left_bits < PZI_TAG_BITS)
+    if (pzi_left(reader) < PZI_TAG_BITS)
         return PZ_ERR_CHUNK_END;
     if (tag >= PZ_ENCODINGS)
         return PZ_ERR_TAG;
@@ -444,3 +439,4 @@ static pz_status PZ_CAT(decode_blocks)(struct pzi_bit_reader *reader, uint8_t *r
 }
 
 #undef PZ_VIEW
+#undef PZ_MARKS

@@ -23,27 +23,43 @@ static struct cut cut_of(size_t raw_bytes)
     return cut;
 }
 
-size_t pzi_chunk_encode(const struct pzi_width_ops *ops, uint32_t encodings, const uint8_t *raw,
-                        size_t raw_bytes, uint8_t *dst, size_t dst_bytes)
+/* What 32 blocks can take, as none is larger than RAW with its tag. */
+enum { MAX_CODED_BITS = PZ_CHUNK_BLOCKS * (PZI_TAG_BITS + PZI_BLOCK_BITS) };
+enum { ENCODER_ROOM = (MAX_CODED_BITS + 7) / 8 + PZI_BITS_SLACK };
+
+static size_t encode_all(const struct pzi_width_ops *ops, uint32_t encodings, const uint8_t *raw,
+                         size_t raw_bytes, uint8_t *to)
 {
     const struct cut cut = cut_of(raw_bytes);
     uint8_t tail[PZ_BLOCK_BYTES] = {0};
     struct pzi_bit_writer writer;
 
-    /* As much as the input is too much, so the writer may find out and stop. */
-    pzi_writer_init(&writer, dst, dst_bytes < raw_bytes ? dst_bytes : raw_bytes - 1);
+    pzi_writer_init(&writer, to);
     ops->encode(encodings, raw, cut.whole, &writer);
     if (cut.tail_bytes != 0) {
         memcpy(tail, raw + cut.whole_bytes, cut.tail_bytes);
         ops->encode(encodings, tail, 1, &writer);
     }
     pzi_writer_finish(&writer);
-    if (!writer.full)
-        return (size_t)(writer.next - dst);
-    if (dst_bytes < raw_bytes)
+    return (size_t)(writer.next - to);
+}
+
+size_t pzi_chunk_encode(const struct pzi_width_ops *ops, uint32_t encodings, const uint8_t *raw,
+                        size_t raw_bytes, uint8_t *dst, size_t dst_bytes)
+{
+    uint8_t scratch[ENCODER_ROOM], *const to = dst_bytes >= ENCODER_ROOM ? dst : scratch;
+    size_t payload_bytes = encode_all(ops, encodings, raw, raw_bytes, to);
+    const uint8_t *payload = to;
+
+    if (payload_bytes >= raw_bytes) {
+        payload_bytes = raw_bytes;
+        payload = raw;
+    }
+    if (payload_bytes > dst_bytes)
         return 0;
-    memcpy(dst, raw, raw_bytes);
-    return raw_bytes;
+    if (payload != dst)
+        memcpy(dst, payload, payload_bytes);
+    return payload_bytes;
 }
 
 void pzi_chunk_measure(const struct pzi_width_ops *ops, uint32_t encodings, const uint8_t *raw,
@@ -90,17 +106,33 @@ static pz_status decode_tail(const struct pzi_width_ops *ops, struct pzi_bit_rea
 }
 
 /* After the last block: less than a byte is left, and it is zero. */
-static pz_status check_end(struct pzi_bit_reader *reader)
+static pz_status check_end(const struct pzi_bit_reader *reader)
 {
-    if (reader->left_bits >= 8)
+    const size_t left = pzi_left(reader);
+
+    if (left >= 8)
         return PZ_ERR_CHUNK_END;
-    return pzi_peek(reader) == 0 ? PZ_OK : PZ_ERR_PADDING;
+    return (pzi_peek(reader) & ((1u << left) - 1)) == 0 ? PZ_OK : PZ_ERR_PADDING;
+}
+
+static pz_status decode_all(const struct pzi_width_ops *ops, struct pzi_bit_reader *reader,
+                            uint8_t *raw, size_t raw_bytes, unsigned *done)
+{
+    const struct cut cut = cut_of(raw_bytes);
+    pz_status status = ops->decode(reader, raw, cut.whole, done);
+
+    if (status == PZ_OK && cut.tail_bytes != 0) {
+        status = decode_tail(ops, reader, raw + cut.whole_bytes, cut.tail_bytes);
+        *done += status == PZ_OK;
+    }
+    return status == PZ_OK ? check_end(reader) : status;
 }
 
 pz_status pzi_chunk_decode(const struct pzi_width_ops *ops, const uint8_t *coded,
-                           size_t coded_bytes, uint8_t *raw, size_t raw_bytes, pz_where *where)
+                           size_t coded_bytes, size_t readable_bytes, uint8_t *raw,
+                           size_t raw_bytes, pz_where *where)
 {
-    const struct cut cut = cut_of(raw_bytes);
+    uint8_t copy[PZ_CHUNK_BYTES + PZI_BITS_SLACK];
     struct pzi_bit_reader reader;
     unsigned done = 0;
     pz_status status;
@@ -109,15 +141,14 @@ pz_status pzi_chunk_decode(const struct pzi_width_ops *ops, const uint8_t *coded
         memcpy(raw, coded, raw_bytes);
         return PZ_OK;
     }
-    pzi_reader_init(&reader, coded, coded_bytes);
-    status = ops->decode(&reader, raw, cut.whole, &done);
-    if (status == PZ_OK && cut.tail_bytes != 0) {
-        status = decode_tail(ops, &reader, raw + cut.whole_bytes, cut.tail_bytes);
-        done += status == PZ_OK;
+    if (readable_bytes - coded_bytes < PZI_BITS_SLACK) {
+        memcpy(copy, coded, coded_bytes);
+        memset(copy + coded_bytes, 0, PZI_BITS_SLACK);
+        coded = copy;
     }
-    if (status == PZ_OK)
-        status = check_end(&reader);
+    pzi_reader_init(&reader, coded, coded_bytes);
+    status = decode_all(ops, &reader, raw, raw_bytes, &done);
     where->block = done;
-    where->bit = (uint32_t)pzi_reader_position(&reader);
+    where->bit = (uint32_t)reader.position;
     return status;
 }

@@ -12,7 +12,7 @@
 /* In all functions: 1 <= raw_bytes <= PZ_CHUNK_BYTES. */
 
 /* Writes the payload into at most dst_bytes and returns its size, raw_bytes if it is raw; 0 if
- * dst_bytes do not suffice. */
+ * dst_bytes do not suffice.  May use all of dst to work in. */
 size_t pzi_chunk_encode(const struct pzi_width_ops *ops, uint32_t encodings, const uint8_t *raw,
                         size_t raw_bytes, uint8_t *dst, size_t dst_bytes);
 
@@ -20,8 +20,10 @@ size_t pzi_chunk_encode(const struct pzi_width_ops *ops, uint32_t encodings, con
 void pzi_chunk_measure(const struct pzi_width_ops *ops, uint32_t encodings, const uint8_t *raw,
                        size_t raw_bytes, pz_stats *stats);
 
-/* Decodes a payload of coded_bytes <= raw_bytes.  On an error sets where->block and where->bit. */
+/* Decodes a payload of coded_bytes <= raw_bytes, which lies at the front of readable_bytes.  On an
+ * error sets where->block and where->bit. */
 pz_status pzi_chunk_decode(const struct pzi_width_ops *ops, const uint8_t *coded,
-                           size_t coded_bytes, uint8_t *raw, size_t raw_bytes, pz_where *where);
+                           size_t coded_bytes, size_t readable_bytes, uint8_t *raw,
+                           size_t raw_bytes, pz_where *where);
 
 #endif

@@ -10,6 +10,9 @@
 
 static const struct pzi_ops *const compiled_in[] = {
     &pzi_ops_scalar,
+#if defined(__x86_64__)
+    &pzi_ops_avx2,
+#endif
 };
 
 enum { COMPILED_IN = sizeof compiled_in / sizeof compiled_in[0] };

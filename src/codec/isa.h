@@ -13,7 +13,7 @@ struct pzi_width_ops {
     /* Adds the canonical encodings of the blocks to stats: blocks[] and payload_bits. */
     void (*measure)(uint32_t encodings, const uint8_t *raw, unsigned blocks, pz_stats *stats);
 
-    /* Writes the canonical block streams.  Stops early once the writer is full. */
+    /* Writes the canonical block streams. */
     void (*encode)(uint32_t encodings, const uint8_t *raw, unsigned blocks,
                    struct pzi_bit_writer *writer);
 
@@ -30,6 +30,9 @@ struct pzi_ops {
 };
 
 extern const struct pzi_ops pzi_ops_scalar;
+#if defined(__x86_64__)
+extern const struct pzi_ops pzi_ops_avx2;
+#endif
 
 /* Of the active instruction set; NULL if width_bits is none of the four. */
 const struct pzi_width_ops *pzi_active_ops(uint32_t width_bits);

@@ -1,5 +1,6 @@
 /* The codec in plain C: what every CPU can run, and what all else is compared with. */
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "codec/isa.h"
@@ -8,24 +9,32 @@
 #include "codec/width.h"
 
 #define PZ_W 8
+#include "codec/marks.tmpl.h"
+
 #include "codec/vec_scalar.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 16
+#include "codec/marks.tmpl.h"
+
 #include "codec/vec_scalar.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 32
+#include "codec/marks.tmpl.h"
+
 #include "codec/vec_scalar.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 64
+#include "codec/marks.tmpl.h"
+
 #include "codec/vec_scalar.tmpl.h"
 
 #include "codec/block.tmpl.h"

@@ -11,6 +11,7 @@
 #ifndef PZI_FN
 #define PZI_FN static inline
 #define PZI_CTZ64(x) ((uint32_t)__builtin_ctzll(x)) /* x is not zero */
+#define PZI_CLZ64(x) ((uint32_t)__builtin_clzll(x)) /* x is not zero */
 #endif
 
 /* What a non-zero x plane looks like, as a set; docs/format.md, "PLANES". */
@@ -19,12 +20,17 @@
 #define PZI_SHAPE_ONE 4u      /* x has one 1 */
 #define PZI_SHAPE_ADJACENT 8u /* x has two 1s, adjacent */
 
+/* An instruction set that counts in one step defines PZI_COUNT64. */
 PZI_FN uint32_t pzi_count64(uint64_t a)
 {
+#ifdef PZI_COUNT64
+    return (uint32_t)PZI_COUNT64(a);
+#else
     a -= a >> 1 & 0x5555555555555555u;
     a = (a & 0x3333333333333333u) + (a >> 2 & 0x3333333333333333u);
     a = (a + (a >> 4)) & 0x0f0f0f0f0f0f0f0fu;
     return (uint32_t)((a * 0x0101010101010101u) >> 56);
+#endif
 }
 
 /* ---- p64 ------------------------------------------------------------------------------------ */
@@ -70,6 +76,12 @@ PZI_FN pzi_p64 pzi_p64_and(pzi_p64 a, pzi_p64 b)
     return a & b;
 }
 
+/* a without what is in b. */
+PZI_FN pzi_p64 pzi_p64_without(pzi_p64 a, pzi_p64 b)
+{
+    return a & ~b;
+}
+
 /* Every position moves down by one; position 0 falls out. */
 PZI_FN pzi_p64 pzi_p64_down(pzi_p64 a)
 {
@@ -91,10 +103,28 @@ PZI_FN uint32_t pzi_p64_count(pzi_p64 a)
     return pzi_count64(a);
 }
 
+/* Without its lowest 1; a is not zero. */
+PZI_FN pzi_p64 pzi_p64_rest(pzi_p64 a)
+{
+    return a & (a - 1);
+}
+
 /* The position of the lowest 1; a is not zero. */
 PZI_FN uint32_t pzi_p64_lowest(pzi_p64 a)
 {
     return PZI_CTZ64(a);
+}
+
+/* The position of the highest 1; a is not zero. */
+PZI_FN uint32_t pzi_p64_highest(pzi_p64 a)
+{
+    return 63 - PZI_CLZ64(a);
+}
+
+/* Whether there is a 1 at the position. */
+PZI_FN uint32_t pzi_p64_has(pzi_p64 a, uint32_t position)
+{
+    return (uint32_t)(a >> position) & 1;
 }
 
 /* The borrow out of to - from - borrow, for each position a subtraction of single bits. */
@@ -168,6 +198,11 @@ PZI_FN pzi_p128 pzi_p128_and(pzi_p128 a, pzi_p128 b)
     return pzi_p128_of(a.lo & b.lo, a.hi & b.hi);
 }
 
+PZI_FN pzi_p128 pzi_p128_without(pzi_p128 a, pzi_p128 b)
+{
+    return pzi_p128_of(a.lo & ~b.lo, a.hi & ~b.hi);
+}
+
 PZI_FN pzi_p128 pzi_p128_down(pzi_p128 a)
 {
     return pzi_p128_of(a.lo >> 1 | a.hi << 63, a.hi >> 1);
@@ -193,6 +228,16 @@ PZI_FN uint32_t pzi_p128_lowest(pzi_p128 a)
     return a.lo != 0 ? PZI_CTZ64(a.lo) : 64 + PZI_CTZ64(a.hi);
 }
 
+PZI_FN uint32_t pzi_p128_highest(pzi_p128 a)
+{
+    return a.hi != 0 ? 127 - PZI_CLZ64(a.hi) : 63 - PZI_CLZ64(a.lo);
+}
+
+PZI_FN uint32_t pzi_p128_has(pzi_p128 a, uint32_t position)
+{
+    return (uint32_t)((position < 64 ? a.lo : a.hi) >> position % 64) & 1;
+}
+
 PZI_FN pzi_p128 pzi_p128_borrow(pzi_p128 to, pzi_p128 from, pzi_p128 borrow)
 {
     return pzi_p128_of(pzi_p64_borrow(to.lo, from.lo, borrow.lo),
@@ -206,7 +251,6 @@ PZI_FN pzi_p128 pzi_p128_plus(pzi_p128 a, pzi_p128 b)
     return pzi_p128_of(lo, a.hi + b.hi + (lo < a.lo));
 }
 
-/* x without its lowest 1. */
 PZI_FN pzi_p128 pzi_p128_rest(pzi_p128 x)
 {
     if (x.lo != 0)

@@ -44,17 +44,21 @@ PZI_FN uint32_t pzi_run_bits(uint32_t w)
     return pzi_position_bits(w);
 }
 
-/* Bits of the canonical code of a non-zero plane of p bits, given its shape. */
-PZI_FN uint32_t pzi_plane_cost(uint32_t shape, uint32_t p, uint32_t L)
+/* What codes without a plane save against 1 + p bits verbatim: those for a plane of ones or a
+ * reset, and those with a position.  0 where the longer of the two is the canonical one. */
+PZI_FN uint32_t pzi_brief_saves(uint32_t p)
 {
-    uint32_t cost = 1 + p;
-
-    if (shape & (PZI_SHAPE_ONES | PZI_SHAPE_RESET))
-        return cost < 5 ? cost : 5;
-    if (shape != 0)
-        return cost < 5 + L ? cost : 5 + L;
-    return cost;
+    return p > 4 ? p - 4 : 0;
 }
+
+PZI_FN uint32_t pzi_place_saves(uint32_t p, uint32_t L)
+{
+    return p > 4 + L ? p - 4 - L : 0;
+}
+
+/* Whether such codes are canonical: docs/format.md, "Canonical choices". */
+#define PZI_MIN_BRIEF 4
+#define PZI_MIN_PLACE 7
 
 /* Bits of the canonical code of a maximal run of zero planes. */
 PZI_FN uint32_t pzi_run_cost(uint32_t run, uint32_t R)
@@ -62,18 +66,15 @@ PZI_FN uint32_t pzi_run_cost(uint32_t run, uint32_t R)
     return run == 1 ? 3 : 2 + R;
 }
 
-/* The canonical code of a non-zero plane of p bits, given its shape and the position of its lowest
- * 1.  A code of length 1 is PZI_CODE_VERBATIM; the p bits of x follow it. */
-PZI_FN pzi_code pzi_plane_code(uint32_t shape, uint32_t lowest, uint32_t p, uint32_t L)
+/* A code with a position for a plane whose lowest 1 is at `lowest`. */
+PZI_FN pzi_code pzi_place_code(uint32_t is_one, uint32_t lowest, uint32_t L)
 {
-    const uint32_t is_short = shape & (PZI_SHAPE_ONES | PZI_SHAPE_RESET);
+    return pzi_code_of((is_one ? PZI_CODE_ONE : PZI_CODE_ADJACENT) | lowest << 5, 5 + L);
+}
 
-    if (shape == 0 || (is_short ? 5 : 5 + L) > 1 + p)
-        return pzi_code_of(PZI_CODE_VERBATIM, 1);
-    if (is_short)
-        return pzi_code_of(shape & PZI_SHAPE_ONES ? PZI_CODE_ONES : PZI_CODE_RESET, 5);
-    return pzi_code_of((shape & PZI_SHAPE_ONE ? PZI_CODE_ONE : PZI_CODE_ADJACENT) | lowest << 5,
-                       5 + L);
+PZI_FN pzi_code pzi_brief_code(uint32_t is_ones)
+{
+    return pzi_code_of(is_ones ? PZI_CODE_ONES : PZI_CODE_RESET, 5);
 }
 
 /* The code of a maximal run of zero planes. */

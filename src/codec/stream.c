@@ -159,7 +159,8 @@ pz_status pz_stream_index(const void *coded, size_t coded_bytes, size_t raw_byte
 
 /* Of a stream whose headers are right. */
 static pz_status decode_payloads(const struct pzi_width_ops *ops, const uint8_t *coded,
-                                 uint8_t *raw, size_t raw_bytes, pz_where *where)
+                                 size_t coded_bytes, uint8_t *raw, size_t raw_bytes,
+                                 pz_where *where)
 {
     const uint8_t *header = coded;
     const uint8_t *payload = coded + PZI_HEADER_BYTES * (size_t)pz_stream_chunks(raw_bytes);
@@ -167,8 +168,9 @@ static pz_status decode_payloads(const struct pzi_width_ops *ops, const uint8_t 
     for (size_t from = 0; from < raw_bytes; from += PZ_CHUNK_BYTES) {
         const size_t payload_bytes = pzi_load_le16(header);
         pz_where inside;
-        const pz_status status = pzi_chunk_decode(ops, payload, payload_bytes, raw + from,
-                                                  chunk_bytes(raw_bytes, from), &inside);
+        const pz_status status =
+            pzi_chunk_decode(ops, payload, payload_bytes, (size_t)(coded + coded_bytes - payload),
+                             raw + from, chunk_bytes(raw_bytes, from), &inside);
 
         if (status != PZ_OK) {
             *where = (pz_where){from / PZ_CHUNK_BYTES, inside.block, inside.bit};
@@ -194,5 +196,5 @@ pz_status pz_stream_decode(pz_mode mode, const void *coded, size_t coded_bytes, 
     status = check_stream(coded, coded_bytes, raw_bytes, NULL, where);
     if (status != PZ_OK || raw_bytes == 0)
         return status;
-    return decode_payloads(ops, coded, raw, raw_bytes, where);
+    return decode_payloads(ops, coded, coded_bytes, raw, raw_bytes, where);
 }

@@ -3,11 +3,13 @@
  * plane words, plane j at index j.
  *
  *   planes        the planes of the symbols of a block
- *   unplanes      the inverse
+ *   nonzero       bit i is set if symbol i is not zero
  *   delta_planes  the w + 1 planes of the N - 1 deltas; plane w is the sign
- *   undelta       the symbols from the base and the low w bits of the deltas
- *   compact       the marked symbols moved to the front, in order; the rest zero
- *   expand        the inverse: symbols from the front to the marked places; the rest zero */
+ *   mark          sorts the planes by their codes, see marks.tmpl.h
+ *   gather        the planes of the marked symbols, moved together
+ *   unplanes      the inverse of planes
+ *   undelta       the symbols, from the first one and the planes of the deltas
+ *   scatter       the inverse of gather and planes; symbols that are not marked are zero */
 
 /* Field c of row k (vec_scalar.h) holds, after the transposition, the bits of 16 symbols in plane
  * k: so b[j] is put together from the words by the reverse of the order of loading. */
@@ -100,15 +102,15 @@ static inline void store_rows_w32(const uint64_t rows[16], uint8_t *bytes)
 static inline void planes_from_rows_w32(const uint64_t rows[16], plane_w32 *b)
 {
     for (unsigned j = 0; j < 16; j++) {
-        b[j] = rows[j] & 0xffffffffu;
-        b[16 + j] = rows[j] >> 32;
+        b[j] = (uint32_t)rows[j];
+        b[16 + j] = (uint32_t)(rows[j] >> 32);
     }
 }
 
 static inline void rows_from_planes_w32(const plane_w32 *b, uint64_t rows[16])
 {
     for (unsigned j = 0; j < 16; j++)
-        rows[j] = b[j] | b[16 + j] << 32;
+        rows[j] = b[j] | (uint64_t)b[16 + j] << 32;
 }
 
 #elif PZ_W == 64
@@ -128,13 +130,14 @@ static inline void store_rows_w64(const uint64_t rows[16], uint8_t *bytes)
 static inline void planes_from_rows_w64(const uint64_t rows[16], plane_w64 *b)
 {
     for (unsigned j = 0; j < 64; j++)
-        b[j] = rows[j % 16] >> (j / 16 * 16) & 0xffff;
+        b[j] = (uint16_t)(rows[j % 16] >> (j / 16 * 16));
 }
 
 static inline void rows_from_planes_w64(const plane_w64 *b, uint64_t rows[16])
 {
     for (unsigned j = 0; j < 16; j++)
-        rows[j] = b[j] | b[16 + j] << 16 | b[32 + j] << 32 | b[48 + j] << 48;
+        rows[j] = b[j] | (uint64_t)b[16 + j] << 16 | (uint64_t)b[32 + j] << 32 |
+                  (uint64_t)b[48 + j] << 48;
 }
 
 #endif
@@ -157,13 +160,24 @@ static inline void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
     PZ_CAT(store_rows)(rows, bytes);
 }
 
+static inline PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
+{
+    PZ_PLANE any = b[0];
+
+    (void)bytes;
+    for (unsigned j = 1; j < PZ_W; j++)
+        any = PZ_P(or)(any, b[j]);
+    return any;
+}
+
 /* Bit-sliced: all N - 1 subtractions at once, one bit position after another.  The last borrow is
  * bit w of the difference, its sign. */
-static inline void PZ_CAT(delta_planes)(const PZ_PLANE *b, PZ_PLANE *d)
+static inline void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE *d)
 {
     const PZ_PLANE all = PZ_P(below)(PZ_N - 1);
     PZ_PLANE borrow = PZ_P(of)(0, 0);
 
+    (void)bytes;
     for (unsigned j = 0; j < PZ_W; j++) {
         const PZ_PLANE from = PZ_P(and)(b[j], all), to = PZ_P(down)(b[j]);
 
@@ -173,12 +187,31 @@ static inline void PZ_CAT(delta_planes)(const PZ_PLANE *b, PZ_PLANE *d)
     d[PZ_W] = borrow;
 }
 
-/* Returns the plane of carries: bit i is set if symbol i + delta i passes 2^w. */
-static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const uint8_t *deltas, uint8_t *bytes)
+static inline void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
 {
+    PZ_CAT(mark_plain)(b, P, all, marks);
+}
+
+static inline void PZ_CAT(gather)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE mask,
+                                  PZ_PLANE *z)
+{
+    uint8_t front[PZ_BLOCK_BYTES] = {0};
+    unsigned n = 0;
+
+    (void)b;
+    for (; !PZ_P(is_zero)(mask); mask = PZ_P(rest)(mask))
+        PZ_STORE(front, n++, PZ_LOAD(bytes, PZ_P(lowest)(mask)));
+    PZ_CAT(planes)(front, z);
+}
+
+/* Returns the plane of carries: bit i is set if symbol i + delta i passes 2^w. */
+static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
+{
+    uint8_t deltas[PZ_BLOCK_BYTES];
     uint64_t carries[2] = {0, 0};
     PZ_SYMBOL symbol = base;
 
+    PZ_CAT(unplanes)(d, deltas);
     PZ_STORE(bytes, 0, base);
     for (unsigned i = 0; i < PZ_N - 1; i++) {
         const PZ_SYMBOL next = (PZ_SYMBOL)(symbol + PZ_LOAD(deltas, i));
@@ -190,27 +223,13 @@ static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const uint8_t *deltas, ui
     return PZ_P(of)(carries[0], carries[1]);
 }
 
-static inline void PZ_CAT(compact)(const uint8_t *bytes, PZ_PLANE mask, uint8_t *front)
+static inline void PZ_CAT(scatter)(const PZ_PLANE *z, PZ_PLANE mask, uint8_t *bytes)
 {
-    const uint64_t marks[2] = {PZ_P(piece)(mask, 0), PZ_P(piece)(mask, 1)};
+    uint8_t front[PZ_BLOCK_BYTES];
     unsigned n = 0;
 
-    for (unsigned i = 0; i < PZ_N; i++) {
-        PZ_STORE(front, n, PZ_LOAD(bytes, i));
-        n += marks[i / 64] >> (i % 64) & 1;
-    }
-    memset(front + n * (PZ_W / 8), 0, (PZ_N - n) * (PZ_W / 8));
-}
-
-static inline void PZ_CAT(expand)(const uint8_t *front, PZ_PLANE mask, uint8_t *bytes)
-{
-    const uint64_t marks[2] = {PZ_P(piece)(mask, 0), PZ_P(piece)(mask, 1)};
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < PZ_N; i++) {
-        const unsigned marked = marks[i / 64] >> (i % 64) & 1;
-
-        PZ_STORE(bytes, i, marked ? PZ_LOAD(front, n) : 0);
-        n += marked;
-    }
+    PZ_CAT(unplanes)(z, front);
+    memset(bytes, 0, PZ_BLOCK_BYTES);
+    for (; !PZ_P(is_zero)(mask); mask = PZ_P(rest)(mask), n++)
+        PZ_STORE(bytes, PZ_P(lowest)(mask), PZ_LOAD(front, n));
 }

@@ -23,8 +23,22 @@
 #define PZ_P_32(op) pzi_p64_##op
 #define PZ_P_64(op) pzi_p64_##op
 
+/* A plane has N bits, so that an array of planes is a block of 128 bytes, transposed; p64 takes and
+ * gives the narrow ones as well. */
 typedef pzi_p128 plane_w8;
-typedef pzi_p64 plane_w16, plane_w32, plane_w64;
+typedef uint64_t plane_w16;
+typedef uint32_t plane_w32;
+typedef uint16_t plane_w64;
+
+/* PZ_M(op) is the operation on sets of planes, bit j for plane j of at most w + 1. */
+#define PZ_M(op) PZ_PASTE(PZ_M_, PZ_W)(op)
+#define PZ_M_8(op) pzi_p64_##op
+#define PZ_M_16(op) pzi_p64_##op
+#define PZ_M_32(op) pzi_p64_##op
+#define PZ_M_64(op) pzi_p128_##op
+
+typedef pzi_p64 planeset_w8, planeset_w16, planeset_w32;
+typedef pzi_p128 planeset_w64;
 
 typedef uint8_t symbol_w8;
 typedef uint16_t symbol_w16;
@@ -32,6 +46,7 @@ typedef uint32_t symbol_w32;
 typedef uint64_t symbol_w64;
 
 #define PZ_PLANE PZ_CAT(plane)
+#define PZ_SET PZ_CAT(planeset)
 #define PZ_SYMBOL PZ_CAT(symbol)
 
 /* Symbol i of a block of bytes. */

@@ -1,0 +1,73 @@
+/* The codec for x86-64 with AVX2 and BMI2. */
+#include "codec/isa.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "codec/target.h"
+
+PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
+
+#define PZI_COUNT64(x) __builtin_popcountll(x)
+
+#include "codec/planecode.h"
+
+#include "codec/vec_avx2.h"
+#include "codec/width.h"
+
+#define PZ_W 8
+#include "codec/marks.tmpl.h"
+
+#include "codec/vec_avx2.tmpl.h"
+
+#include "codec/block.tmpl.h"
+#undef PZ_W
+
+#define PZ_W 16
+#include "codec/marks.tmpl.h"
+
+#include "codec/vec_avx2.tmpl.h"
+
+#include "codec/block.tmpl.h"
+#undef PZ_W
+
+#define PZ_W 32
+#include "codec/marks.tmpl.h"
+
+#include "codec/vec_avx2.tmpl.h"
+
+#include "codec/block.tmpl.h"
+#undef PZ_W
+
+#define PZ_W 64
+#include "codec/marks.tmpl.h"
+
+#include "codec/vec_avx2.tmpl.h"
+
+#include "codec/block.tmpl.h"
+#undef PZ_W
+
+PZ_TARGET_END
+
+const struct pzi_ops pzi_ops_avx2 = {
+    "avx2",
+    PZI_CPU_AVX2 | PZI_CPU_BMI | PZI_CPU_BMI2 | PZI_CPU_LZCNT | PZI_CPU_POPCNT,
+    {
+        {measure_blocks_w8, encode_blocks_w8, decode_blocks_w8},
+        {measure_blocks_w16, encode_blocks_w16, decode_blocks_w16},
+        {measure_blocks_w32, encode_blocks_w32, decode_blocks_w32},
+        {measure_blocks_w64, encode_blocks_w64, decode_blocks_w64},
+    },
+};
+
+#else
+
+/* An empty file is not C. */
+typedef int pzi_no_avx2;
+
+#endif
