@@ -369,10 +369,12 @@ PZ_API pz_status pz_reader_next(pz_reader *reader, const pz_tensor **tensor, pz_
 
 /* Front to back: the next segment of the tensor, decoded and checked; *raw lives until the next
  * call.  *bytes is 0 at the tensor's end, which makes *tensor complete.  If an error concerns the
- * content of a segment alone, *bytes tells how much of the tensor is lost, and the next call goes
- * on behind it; after any other error *bytes is 0 and every call returns it again. */
+ * content of the segment alone, *bytes is its size and *raw holds its pages that are whole, and
+ * zeros for those that are not, pz_reader_lost() bytes; the next call goes on behind it.  After any
+ * other error *bytes is 0, and every call returns it again. */
 PZ_API pz_status pz_reader_segment(pz_reader *reader, const void **raw, size_t *bytes,
                                    pz_diag *diag);
+PZ_API uint64_t pz_reader_lost(const pz_reader *reader);
 
 /* Random access: number of tensors, each of them (NULL past the end; lives as long as the reader),
  * and the first one of a name (PZ_UNKNOWN if there is none). */

@@ -9,8 +9,6 @@
 #include "container/reader.h"
 #include "container/segment.h"
 
-enum { CHUNK_HEADER_BYTES = 2 };
-
 /* ---- The index ---- */
 
 static pz_status load_footer(pz_reader *reader, uint64_t *index_at, pz_diag *diag)
@@ -146,56 +144,36 @@ static pz_status read_whole(pz_reader *reader, const struct part *part, uint8_t 
     return pzi_segment_decode(&part->segment, reader->body.data, false, to, diag);
 }
 
-/* Where the payloads of chunks [first, end) lie within the stream, by the headers of all chunks up
- * to there, which stand at the beginning of reader->body. */
-static pz_status find_payloads(const pz_reader *reader, const struct part *part, uint64_t first,
-                               uint64_t end, uint64_t *from, uint64_t *bytes, pz_diag *diag)
-{
-    const struct pzi_segment *const segment = &part->segment;
-    uint64_t at = CHUNK_HEADER_BYTES * pz_stream_chunks((size_t)segment->raw_bytes);
-
-    *from = at;
-    for (uint64_t chunk = 0; chunk < end; chunk++) {
-        if (chunk == first)
-            *from = at;
-        at += pzi_load_le16(reader->body.data + CHUNK_HEADER_BYTES * chunk);
-        if (at > segment->stream_bytes)
-            return fail_part(part, PZ_ERR_TRUNCATED,
-                             "the stream is damaged: headers tell more bytes than it has", diag);
-    }
-    *bytes = at - *from;
-    return PZ_OK;
-}
-
-/* One page into `raw`.  Its stream and its check are put together behind the headers. */
+/* One page into `raw`.  Its stream and its check are put together behind the headers before it. */
 static pz_status read_page(pz_reader *reader, const struct part *part, uint64_t page, uint8_t *raw,
                            pz_diag *diag)
 {
-    const uint64_t raw_at = page * PZ_PAGE_BYTES, left = part->segment.raw_bytes - raw_at;
-    const size_t raw_bytes = (size_t)(left < PZ_PAGE_BYTES ? left : PZ_PAGE_BYTES);
-    const uint64_t first = page * PZI_PAGE_CHUNKS, end = first + pz_stream_chunks(raw_bytes);
-    const size_t headers_bytes = (size_t)(CHUNK_HEADER_BYTES * end);
+    const struct pzi_segment *const segment = &part->segment;
     uint64_t from = 0, bytes = 0;
-    size_t stream, stream_bytes;
+    size_t begin, end, stream_bytes;
     pz_status status;
 
+    pzi_page_headers(segment, page, &begin, &end);
     reader->body.bytes = 0;
-    status = take(reader, part, 0, headers_bytes, diag);
-    if (status == PZ_OK)
-        status = find_payloads(reader, part, first, end, &from, &bytes, diag);
+    status = take(reader, part, 0, end, diag);
     if (status != PZ_OK)
         return status;
-    stream = (size_t)(CHUNK_HEADER_BYTES * first);
+    status = pzi_page_payloads(segment, page, reader->body.data, &from, &bytes);
+    if (status != PZ_OK)
+        return fail_part(part, status,
+                         "the stream is damaged: its headers tell more bytes than "
+                         "it has",
+                         diag);
     status = take(reader, part, from, bytes, diag);
-    stream_bytes = reader->body.bytes - stream;
+    stream_bytes = reader->body.bytes - begin;
     if (status == PZ_OK)
-        status = take(reader, part, part->segment.stream_bytes + page * PZI_PAGE_CHECK_BYTES,
+        status = take(reader, part, segment->stream_bytes + page * PZI_PAGE_CHECK_BYTES,
                       PZI_PAGE_CHECK_BYTES, diag);
     if (status != PZ_OK)
         return status;
-    return pzi_page_decode(&part->segment, page, reader->body.data + stream, stream_bytes,
-                           pzi_load_le64(reader->body.data + stream + stream_bytes), raw, raw_bytes,
-                           diag);
+    return pzi_page_decode(segment, page, reader->body.data + begin, stream_bytes,
+                           pzi_load_le64(reader->body.data + begin + stream_bytes), raw,
+                           pzi_page_bytes(segment->raw_bytes, page), diag);
 }
 
 /* The bytes that are wanted of one page. */

@@ -89,21 +89,15 @@ pz_status pzi_reader_meta(pz_reader *reader, pz_diag *diag)
 
 static pz_status check_header(pz_reader *reader, pz_diag *diag)
 {
-    uint8_t header[PZI_FILE_HEADER_BYTES] = {0};
+    uint8_t header[PZI_FILE_HEADER_BYTES];
     size_t got;
-    pz_status status = pzi_source_take(&reader->source, header, sizeof header, &got);
+    const pz_status status = pzi_source_take(&reader->source, header, sizeof header, &got);
 
     if (status != PZ_OK)
         return pzi_fail(diag, status, "%s", pz_status_text(status));
     if (got == 0)
         return pzi_fail(diag, PZ_ERR_FORMAT, "it is empty and no .pz file");
-    status = pzi_file_header_check(header, diag);
-    if (status != PZ_OK && got < sizeof header)
-        return pzi_fail(diag, PZ_ERR_FORMAT,
-                        "it is no .pz file, or one that was cut off after "
-                        "%u bytes",
-                        (unsigned)got);
-    return status;
+    return pzi_file_header_check(header, got, diag);
 }
 
 /* What comes first: META, or what a scan keeps for later. */
@@ -160,6 +154,7 @@ void pz_reader_free(pz_reader *reader)
     pzi_metadata_release(&reader->metadata);
     pzi_bytes_release(&reader->body);
     pzi_bytes_release(&reader->raw);
+    pzi_bytes_release(&reader->page);
     pzi_tensor_release(&reader->tensor);
     pzi_index_release(&reader->seen);
     pzi_index_free_tensors(reader->tensors, reader->count);

@@ -26,6 +26,8 @@ struct pz_reader {
     uint64_t tensor_at;
     uint64_t segments, raw_bytes, stream_bytes; /* of the tensor, so far */
     struct pzi_index seen;
+    struct pzi_bytes page; /* the stream of one, of a damaged segment */
+    uint64_t lost_bytes;   /* of the last segment */
 
     /* Random access. */
     struct pzi_tensor *tensors;

@@ -24,13 +24,16 @@ void pzi_file_header_store(uint8_t to[PZI_FILE_HEADER_BYTES])
     pzi_store_le16(to + PZI_MAGIC_BYTES, CONTAINER_VERSION);
 }
 
-pz_status pzi_file_header_check(const uint8_t from[PZI_FILE_HEADER_BYTES], pz_diag *diag)
+pz_status pzi_file_header_check(const uint8_t *from, size_t bytes, pz_diag *diag)
 {
     static const uint8_t zeros[PZI_FILE_HEADER_BYTES - PZI_MAGIC_BYTES - 2];
-    const unsigned version = pzi_load_le16(from + PZI_MAGIC_BYTES);
+    unsigned version;
 
-    if (memcmp(from, magic, sizeof magic) != 0)
+    if (bytes < sizeof magic || memcmp(from, magic, sizeof magic) != 0)
         return pzi_fail(diag, PZ_ERR_FORMAT, "it is no .pz file");
+    if (bytes < PZI_FILE_HEADER_BYTES)
+        return pzi_fail_at(diag, PZ_ERR_TRUNCATED, "header", "the file ends within its header");
+    version = pzi_load_le16(from + PZI_MAGIC_BYTES);
     if (version != CONTAINER_VERSION)
         return pzi_fail(diag, PZ_ERR_FORMAT, "it has version %u, known is version %d", version,
                         CONTAINER_VERSION);

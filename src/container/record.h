@@ -29,9 +29,11 @@ enum {
     PZI_INDX = 0x58444e49
 };
 
-/* The header of the file.  PZ_ERR_FORMAT, or PZ_OK. */
+/* The header of the file.  PZ_ERR_FORMAT; PZ_ERR_TRUNCATED if it has fewer bytes and they are
+ * right.
+ */
 void pzi_file_header_store(uint8_t to[PZI_FILE_HEADER_BYTES]);
-pz_status pzi_file_header_check(const uint8_t from[PZI_FILE_HEADER_BYTES], pz_diag *diag);
+pz_status pzi_file_header_check(const uint8_t *from, size_t bytes, pz_diag *diag);
 
 struct pzi_head {
     uint32_t kind;

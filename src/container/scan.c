@@ -264,7 +264,7 @@ pz_status pz_reader_next(pz_reader *reader, const pz_tensor **tensor, pz_diag *d
     return PZ_OK;
 }
 
-/* Decodes the segment that was taken. */
+/* Decodes the segment that was taken; if it is damaged, what is whole of it. */
 static pz_status decode_segment(pz_reader *reader, uint64_t stream_bytes, pz_diag *diag)
 {
     const struct pzi_segment segment = {.mode = reader->tensor.view.mode,
@@ -273,9 +273,14 @@ static pz_status decode_segment(pz_reader *reader, uint64_t stream_bytes, pz_dia
                                         .raw_bytes = reader->head.raw_bytes,
                                         .stream_bytes = stream_bytes,
                                         .check = reader->head.check};
+    const pz_status status = pzi_segment_decode(
+        &segment, reader->body.data, reader->options.check_pages, reader->raw.data, diag);
 
-    return pzi_segment_decode(&segment, reader->body.data, reader->options.check_pages,
-                              reader->raw.data, diag);
+    reader->lost_bytes = 0;
+    if (status != PZ_OK && pzi_segment_salvage(&segment, reader->body.data, &reader->page,
+                                               reader->raw.data, &reader->lost_bytes) != PZ_OK)
+        return pzi_no_memory(diag);
+    return status;
 }
 
 pz_status pz_reader_segment(pz_reader *reader, const void **raw, size_t *bytes, pz_diag *diag)
@@ -301,7 +306,17 @@ pz_status pz_reader_segment(pz_reader *reader, const void **raw, size_t *bytes, 
     }
     if (stream_bytes == 0)
         return PZ_OK;
+    status = decode_segment(reader, stream_bytes, &own);
+    if (status != PZ_OK && diag != NULL)
+        *diag = own;
+    if (status == PZ_ERR_MEMORY)
+        return end_scan(reader, status, &own);
     *bytes = (size_t)reader->head.raw_bytes;
     *raw = reader->raw.data;
-    return decode_segment(reader, stream_bytes, diag);
+    return status;
+}
+
+uint64_t pz_reader_lost(const pz_reader *reader)
+{
+    return reader->lost_bytes;
 }

@@ -10,14 +10,14 @@
 #include "base/diag.h"
 #include "base/le.h"
 
-enum { SHOWN_NAME = 60 };
+enum { SHOWN_NAME = 60, CHUNK_HEADER_BYTES = 2 };
 
 uint64_t pzi_segment_pages(uint64_t raw_bytes)
 {
     return raw_bytes > PZ_PAGE_BYTES ? (raw_bytes + PZ_PAGE_BYTES - 1) / PZ_PAGE_BYTES : 0;
 }
 
-static size_t page_bytes(uint64_t raw_bytes, uint64_t page)
+size_t pzi_page_bytes(uint64_t raw_bytes, uint64_t page)
 {
     const uint64_t left = raw_bytes - page * PZ_PAGE_BYTES;
 
@@ -26,7 +26,7 @@ static size_t page_bytes(uint64_t raw_bytes, uint64_t page)
 
 static uint64_t page_check(const uint8_t *raw, uint64_t raw_bytes, uint64_t page)
 {
-    return XXH3_64bits(raw + page * PZ_PAGE_BYTES, page_bytes(raw_bytes, page));
+    return XXH3_64bits(raw + page * PZ_PAGE_BYTES, pzi_page_bytes(raw_bytes, page));
 }
 
 pz_status pzi_segment_encode(pz_mode mode, const void *raw, size_t raw_bytes,
@@ -75,11 +75,12 @@ static pz_status fail_page(const struct pzi_segment *segment, uint64_t page, con
                            pz_diag *diag)
 {
     const uint64_t first = page * PZI_PAGE_CHUNKS;
+    const uint64_t chunks = pz_stream_chunks(pzi_page_bytes(segment->raw_bytes, page));
     char place[PZI_PLACE_TEXT], path[2 * PZI_PLACE_TEXT];
 
     pzi_segment_place(segment, place);
     snprintf(path, sizeof path, "%s, chunks %" PRIu64 " to %" PRIu64, place, first,
-             first + PZI_PAGE_CHUNKS - 1);
+             first + chunks - 1);
     return pzi_fail_at(diag, PZ_ERR_CHECK, path, "%s", what);
 }
 
@@ -143,4 +144,79 @@ pz_status pzi_page_decode(const struct pzi_segment *segment, uint64_t page, cons
     if (XXH3_64bits(raw, raw_bytes) != check)
         return fail_page(segment, page, "the checksum of the data does not match", diag);
     return PZ_OK;
+}
+
+/* ---- Pages of a stream ---- */
+
+void pzi_page_headers(const struct pzi_segment *segment, uint64_t page, size_t *begin, size_t *end)
+{
+    const uint64_t first = page * PZI_PAGE_CHUNKS;
+
+    *begin = (size_t)(CHUNK_HEADER_BYTES * first);
+    *end = *begin + (size_t)(CHUNK_HEADER_BYTES *
+                             pz_stream_chunks(pzi_page_bytes(segment->raw_bytes, page)));
+}
+
+pz_status pzi_page_payloads(const struct pzi_segment *segment, uint64_t page,
+                            const uint8_t *headers, uint64_t *from, uint64_t *bytes)
+{
+    uint64_t at = CHUNK_HEADER_BYTES * pz_stream_chunks((size_t)segment->raw_bytes);
+    size_t begin, end;
+
+    pzi_page_headers(segment, page, &begin, &end);
+    *from = at;
+    for (size_t header = 0; header < end; header += CHUNK_HEADER_BYTES) {
+        if (header == begin)
+            *from = at;
+        at += pzi_load_le16(headers + header);
+        if (at > segment->stream_bytes)
+            return PZ_ERR_TRUNCATED;
+    }
+    *bytes = at - *from;
+    return PZ_OK;
+}
+
+/* A page that has a check; false if it is damaged.  PZ_ERR_MEMORY comes back through status. */
+static bool salvage_page(const struct pzi_segment *segment, uint64_t page, const uint8_t *body,
+                         struct pzi_bytes *scratch, uint8_t *raw, pz_status *status)
+{
+    const uint64_t check =
+        pzi_load_le64(body + segment->stream_bytes + page * PZI_PAGE_CHECK_BYTES);
+    uint64_t from, bytes;
+    size_t begin, end;
+
+    if (pzi_page_payloads(segment, page, body, &from, &bytes) != PZ_OK)
+        return false;
+    pzi_page_headers(segment, page, &begin, &end);
+    scratch->bytes = 0;
+    if (!pzi_bytes_append(scratch, body + begin, end - begin) ||
+        !pzi_bytes_append(scratch, body + from, (size_t)bytes)) {
+        *status = PZ_ERR_MEMORY;
+        return false;
+    }
+    return pzi_page_decode(segment, page, scratch->data, scratch->bytes, check, raw,
+                           pzi_page_bytes(segment->raw_bytes, page), NULL) == PZ_OK;
+}
+
+pz_status pzi_segment_salvage(const struct pzi_segment *segment, const uint8_t *body,
+                              struct pzi_bytes *scratch, uint8_t *raw, uint64_t *lost_bytes)
+{
+    const uint64_t pages = pzi_segment_pages(segment->raw_bytes);
+    pz_status status = PZ_OK;
+
+    *lost_bytes = 0;
+    if (pages == 0) {
+        memset(raw, 0, (size_t)segment->raw_bytes);
+        *lost_bytes = segment->raw_bytes;
+    }
+    for (uint64_t page = 0; page < pages && status == PZ_OK; page++) {
+        uint8_t *const to = raw + page * PZ_PAGE_BYTES;
+        const size_t bytes = pzi_page_bytes(segment->raw_bytes, page);
+
+        if (salvage_page(segment, page, body, scratch, to, &status))
+            continue;
+        memset(to, 0, bytes);
+        *lost_bytes += bytes;
+    }
+    return status;
 }

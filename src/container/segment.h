@@ -37,6 +37,22 @@ pz_status pzi_page_decode(const struct pzi_segment *segment, uint64_t page, cons
                           size_t stream_bytes, uint64_t check, void *raw, size_t raw_bytes,
                           pz_diag *diag);
 
+/* Where the payloads of a page lie within the stream, by the headers of all chunks up to its end.
+ * PZ_ERR_TRUNCATED if the headers tell more bytes than the stream has. */
+pz_status pzi_page_payloads(const struct pzi_segment *segment, uint64_t page,
+                            const uint8_t *headers, uint64_t *from, uint64_t *bytes);
+
+/* Bytes of the headers of all chunks before a page and, `end`, up to its end. */
+void pzi_page_headers(const struct pzi_segment *segment, uint64_t page, size_t *begin, size_t *end);
+
+/* Raw bytes of a page. */
+size_t pzi_page_bytes(uint64_t raw_bytes, uint64_t page);
+
+/* Decodes those pages of a damaged body whose checks match, and clears the others: *lost_bytes of
+ * them.  scratch is for the streams of pages. */
+pz_status pzi_segment_salvage(const struct pzi_segment *segment, const uint8_t *body,
+                              struct pzi_bytes *scratch, uint8_t *raw, uint64_t *lost_bytes);
+
 /* "tensor 'name', segment 3", the name cut if need be. */
 enum { PZI_PLACE_TEXT = 128 };
 void pzi_segment_place(const struct pzi_segment *segment, char text[PZI_PLACE_TEXT]);
