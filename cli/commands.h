@@ -4,6 +4,10 @@
 
 #include "options.h"
 
+extern const verb verb_compress;
+extern const verb verb_decompress;
+extern const verb verb_test;
+extern const verb verb_list;
 extern const verb verb_stream;
 extern const verb verb_measure;
 extern const verb verb_trace;

@@ -2,6 +2,7 @@
 #include "errors.h"
 
 #include "options.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -44,6 +45,7 @@ static void print_line(char *line, size_t used)
         if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
             line[i] = '?';
     fflush(stdout);
+    progress_hide();
     fprintf(stderr, "%.*s\n", (int)used, line);
 }
 
@@ -119,6 +121,8 @@ static const char *status_hint(pz_status status)
         return "raise the budget";
     case PZ_ERR_DATAFLOW:
         return "make the plan anew";
+    case PZ_ERR_CHECK:
+        return "get the file again, or save what is whole with decompress --salvage";
     default:
         return "check the file";
     }

@@ -118,22 +118,6 @@ int output_check(const char *path, bool force, bool binary)
     return STATUS_OK;
 }
 
-static int save_directly(const char *path, const void *data, size_t bytes)
-{
-    int descriptor = open(path, O_WRONLY | O_CLOEXEC);
-    bool done;
-
-    if (descriptor < 0)
-        return fail_errno(path, "open it");
-    done = write_all(descriptor, data, bytes);
-    /* Some devices tell only here; a pipe cannot be synchronised, which is no failure. */
-    if (done && fsync(descriptor) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
-        done = false;
-    if (close(descriptor) != 0 || !done)
-        return fail_errno(path, "write it");
-    return STATUS_OK;
-}
-
 /* The folder of the path with its slash, "" for the working folder. */
 static int folder_length(const char *path)
 {
@@ -199,61 +183,130 @@ static bool give_name(const char *target, bool force)
     return rename(temporary, target) == 0;
 }
 
-static int save_file(const char *path, const char *target, bool force, const struct stat *old,
-                     const void *data, size_t bytes)
+/* Where the bytes go: the target itself, or a temporary beside it. */
+static int open_target(output_file *file, enum target_kind kind)
 {
-    int descriptor = open_temporary(target);
-    bool done;
-    int error;
+    file->is_device = kind == TARGET_DEVICE;
+    if (kind == TARGET_NEW)
+        file->target = strdup(file->path);
+    else
+        file->target = realpath(file->path, NULL);
+    if (file->target == NULL)
+        return fail_errno(file->path, "write it");
+    if (file->is_device)
+        file->descriptor = open(file->path, O_WRONLY | O_CLOEXEC);
+    else
+        file->descriptor = open_temporary(file->target);
+    if (file->descriptor < 0)
+        return fail_errno(file->path, file->is_device ? "open it" : "create it");
+    return STATUS_OK;
+}
 
-    if (descriptor < 0)
-        return fail_errno(path, "create it");
-    done = write_all(descriptor, data, bytes);
-    if (done && old != NULL)
-        done = fchmod(descriptor, old->st_mode & 0777) == 0;
-    done = done && fsync(descriptor) == 0;
-    error = errno;
+int output_open(output_file *file, const char *path, bool force)
+{
+    enum target_kind kind;
+    struct stat old;
+    int status;
+
+    *file = (output_file){.path = path, .force = force, .descriptor = STDOUT_FILENO};
+    file->is_standard = output_is_standard(path);
+    if (file->is_standard) {
+        file->path = "standard output";
+        return fflush(stdout) == 0 ? STATUS_OK : fail_errno(file->path, "write it");
+    }
+    file->descriptor = -1;
+    status = examine(path, force, &kind, &old);
+    if (status != STATUS_OK)
+        return status;
+    file->has_mode = kind == TARGET_FILE;
+    file->mode = kind == TARGET_FILE ? old.st_mode & 0777 : 0;
+    status = open_target(file, kind);
+    if (status != STATUS_OK)
+        output_abandon(file);
+    return status;
+}
+
+int output_write(output_file *file, const void *data, size_t bytes)
+{
+    if (file->failed)
+        return STATUS_DATA;
+    if (write_all(file->descriptor, data, bytes))
+        return STATUS_OK;
+    file->failed = true;
+    return fail_errno(file->path, "write it");
+}
+
+/* Permissions and times, then the disk.  Times that a file system does not keep are no failure. */
+static bool finish_file(const output_file *file, const struct stat *like)
+{
+    const mode_t mode = like != NULL ? like->st_mode & 0777 : (mode_t)file->mode;
+
+    if ((like != NULL || file->has_mode) && fchmod(file->descriptor, mode) != 0)
+        return false;
+    if (like != NULL) {
+        const struct timespec times[2] = {like->st_atim, like->st_mtim};
+
+        futimens(file->descriptor, times);
+    }
+    return fsync(file->descriptor) == 0;
+}
+
+/* Some devices tell only here; a pipe cannot be synchronised, which is no failure. */
+static bool finish_device(const output_file *file)
+{
+    return fsync(file->descriptor) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
+}
+
+int output_commit(output_file *file, const struct stat *like)
+{
+    bool done = !file->failed;
+    int error = 0, descriptor = file->descriptor;
+
+    if (file->is_standard)
+        return done ? STATUS_OK : STATUS_DATA;
+    if (done && !(file->is_device ? finish_device(file) : finish_file(file, like))) {
+        done = false;
+        error = errno;
+    }
+    file->descriptor = -1;
     if (close(descriptor) != 0 && done) {
         done = false;
         error = errno;
     }
-    if (done && !give_name(target, force)) {
-        done = false;
+    if (done && !file->is_device) {
+        done = give_name(file->target, file->force);
         error = errno;
     }
-    remove_temporary();
-    if (!done) {
-        errno = error;
-        return fail_errno(path, "write it");
-    }
-    sync_folder(target);
-    return STATUS_OK;
+    if (done && !file->is_device)
+        sync_folder(file->target);
+    output_abandon(file); /* what is left: memory, a name of the temporary */
+    errno = error;
+    return done ? STATUS_OK : file->failed ? STATUS_DATA : fail_errno(file->path, "write it");
+}
+
+void output_abandon(output_file *file)
+{
+    if (file->descriptor >= 0 && !file->is_standard)
+        close(file->descriptor);
+    file->descriptor = -1;
+    if (!file->is_standard && !file->is_device)
+        remove_temporary();
+    free(file->target);
+    file->target = NULL;
 }
 
 int output_save(const char *path, bool force, const void *data, size_t bytes)
 {
-    enum target_kind kind;
-    struct stat old;
-    char *target;
-    int status;
+    output_file file;
+    int status = output_open(&file, path, force);
 
-    if (output_is_standard(path)) {
-        if (fflush(stdout) != 0 || !write_all(STDOUT_FILENO, data, bytes))
-            return fail_errno("standard output", "write it");
-        return STATUS_OK;
-    }
-    status = examine(path, force, &kind, &old);
     if (status != STATUS_OK)
         return status;
-    if (kind == TARGET_DEVICE)
-        return save_directly(path, data, bytes);
-    if (kind == TARGET_NEW)
-        return save_file(path, path, force, NULL, data, bytes);
-    target = realpath(path, NULL);
-    if (target == NULL)
-        return fail_errno(path, "write it");
-    own(target, free);
-    return save_file(path, target, force, &old, data, bytes);
+    status = output_write(&file, data, bytes);
+    if (status == STATUS_OK)
+        return output_commit(&file, NULL);
+    output_abandon(&file);
+    return status;
 }
 
 int output_text(const char *path, bool force, const char *text)

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct stat;
+
 /* To be called first in main(): signals, and standard descriptors that are closed. */
 void output_prepare(void);
 
@@ -17,8 +19,29 @@ bool output_is_standard(const char *path);
  * written to a terminal.  force allows that and existing files. */
 int output_check(const char *path, bool force, bool binary);
 
-/* "-" is standard output.  A symbolic link stays, and the file that it leads to is written; pipes
- * and character devices are written to directly. */
+/* An output that is written piece by piece, one at a time: open, write, and then either commit,
+ * which gives the file its name, or abandon.  "-" is standard output.  A symbolic link stays, and
+ * the file that it leads to is written; pipes and character devices are written to directly. */
+typedef struct output_file {
+    const char *path;
+    char *target; /* what the path leads to */
+    int descriptor;
+    bool is_standard, is_device, force, failed;
+    bool has_mode;
+    unsigned mode; /* permissions of the file that is replaced */
+} output_file;
+
+int output_open(output_file *file, const char *path, bool force);
+
+/* After a failure, which is printed, later calls fail without a message. */
+int output_write(output_file *file, const void *data, size_t bytes);
+
+/* like: the permissions and times that a file gets; NULL: those of the file that it replaces, or of
+ * a new one. */
+int output_commit(output_file *file, const struct stat *like);
+void output_abandon(output_file *file);
+
+/* All of that at once. */
 int output_save(const char *path, bool force, const void *data, size_t bytes);
 
 /* The same for a text, with a new line at its end if it lacks one. */

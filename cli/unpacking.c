@@ -1,0 +1,122 @@
+/* Containers front to back: see unpacking.h. */
+#include "unpacking.h"
+
+#include "errors.h"
+#include "progress.h"
+
+#include <string.h>
+
+struct unpacking {
+    source *in;
+    output_file *out;
+    const unpacking_options *options;
+    unpacking_result *result;
+    pz_reader *reader;
+};
+
+const pz_metadata *unpacking_metadata(const pz_reader *reader, const char *key)
+{
+    size_t count;
+    const pz_metadata *entries = pz_reader_metadata(reader, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(entries[i].key, key) == 0)
+            return &entries[i];
+    return NULL;
+}
+
+static int fail_reader(const struct unpacking *self, pz_status status, const pz_diag *diag)
+{
+    return self->in->error != 0 ? source_fail(self->in) : fail_status(self->in->name, status, diag);
+}
+
+static int put(const struct unpacking *self, const void *data, uint64_t bytes)
+{
+    return self->out != NULL ? output_write(self->out, data, (size_t)bytes) : STATUS_OK;
+}
+
+/* Counts what arrives from the file, for the progress. */
+static pz_status read_in(void *user, void *to, size_t bytes, size_t *got)
+{
+    pz_status status = source_read(user, to, bytes, got);
+
+    if (status == PZ_OK)
+        progress_add(*got);
+    return status;
+}
+
+/* One segment; *more is false after the last one. */
+static int take_segment(struct unpacking *self, bool *more)
+{
+    pz_diag diag = {0};
+    const void *raw = NULL;
+    size_t bytes;
+    pz_status result = pz_reader_segment(self->reader, &raw, &bytes, &diag);
+
+    *more = bytes > 0;
+    self->result->raw_bytes += bytes;
+    if (result != PZ_OK) {
+        fail_reader(self, result, &diag);
+        *more = self->options->salvage && bytes > 0;
+        if (!*more)
+            return STATUS_DATA;
+        self->result->lost_bytes += pz_reader_lost(self->reader);
+    }
+    return bytes > 0 ? put(self, raw, bytes) : STATUS_OK;
+}
+
+static int take_tensors(struct unpacking *self)
+{
+    const pz_tensor *tensor;
+    int status = STATUS_OK;
+
+    while (status == STATUS_OK) {
+        pz_diag diag = {0};
+        pz_status result = pz_reader_next(self->reader, &tensor, &diag);
+        bool more = true;
+
+        if (result != PZ_OK)
+            return fail_reader(self, result, &diag);
+        if (tensor == NULL)
+            return STATUS_OK;
+        while (more && status == STATUS_OK)
+            status = take_segment(self, &more);
+        self->result->tensors++;
+    }
+    return status;
+}
+
+static int unpack(struct unpacking *self)
+{
+    const pz_reader_options reader_options = {.size = sizeof reader_options,
+                                              .read = read_in,
+                                              .user = self->in,
+                                              .check_pages = self->options->check_pages};
+    const pz_metadata *header;
+    pz_diag diag = {0};
+    pz_status result = pz_reader_new(&reader_options, &self->reader, &diag);
+    int status = STATUS_OK;
+
+    if (result != PZ_OK)
+        return fail_reader(self, result, &diag);
+    header = unpacking_metadata(self->reader, "source.header");
+    if (header != NULL)
+        status = put(self, header->value, header->value_bytes);
+    if (status == STATUS_OK)
+        status = take_tensors(self);
+    pz_reader_free(self->reader);
+    return status == STATUS_OK && self->result->lost_bytes > 0 ? STATUS_DATA : status;
+}
+
+int unpacking_run(source *in, output_file *out, const unpacking_options *options,
+                  unpacking_result *result)
+{
+    struct unpacking self = {.in = in, .out = out, .options = options, .result = result};
+    int status;
+
+    *result = (unpacking_result){0};
+    progress_start(in->name, in->bytes);
+    status = unpack(&self);
+    progress_end();
+    return status;
+}
