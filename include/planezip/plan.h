@@ -214,7 +214,7 @@ PZ_API pz_status pz_plan_set_replay(pz_plan *plan, pz_replay replay);
 typedef struct pz_plan_info {
     char policy[32];
     char candidate[64]; /* which plan of a portfolio won */
-    char codec[16];     /* "none", "zvc" or "planezip" */
+    char codec[16];     /* "none", "planezip", "zvc", "bpc", "bx", "zbx" or "" */
     char platform[32];
     uint64_t budget_bytes;
     double predicted_overhead;

@@ -50,12 +50,13 @@ static void change_profile(pzi_planner *p, size_t first, size_t last, int64_t de
     pzi_range_max_add(&p->profile, first, last, delta);
 }
 
-static void set_cell(pzi_planner *p, int32_t *cell, int32_t value)
+/* owner: the saved tensor that the number belongs to, or PZI_NONE. */
+static void set_cell(pzi_planner *p, int32_t *cell, int32_t value, int32_t owner)
 {
     pzi_change *c = new_change(p);
     if (!c)
         return;
-    *c = (pzi_change){.cell = cell, .old = *cell};
+    *c = (pzi_change){.cell = cell, .old = *cell, .owner = owner};
     *cell = value;
 }
 
@@ -97,8 +98,12 @@ static bool lifts_above(pzi_planner *p)
         return false;
     bool lifted = false;
     add_all(p, -1);
-    for (size_t i = 0; i < p->n_journal; i++)
-        lifted = lifted || (p->journal[i].above && !above_limit(p, &p->journal[i]));
+    for (size_t i = 0; i < p->n_journal && !lifted; i++) {
+        const pzi_change *c = &p->journal[i];
+        lifted = c->above && !above_limit(p, c);
+        p->block =
+            (pzi_block){c->first, c->last, pzi_range_max_get(&p->profile, c->first, c->last), true};
+    }
     add_all(p, 1);
     return lifted;
 }
@@ -210,12 +215,12 @@ static void need_source(pzi_planner *p, int32_t storage, int32_t op)
     if (saved != PZI_NONE && p->need[saved] > op) {
         if (p->action[saved] == PZ_SWAP)
             change_profile(p, pzi_slot_before(op), pzi_slot_before(p->need[saved]) - 1, bytes);
-        set_cell(p, &p->need[saved], op);
+        set_cell(p, &p->need[saved], op, saved);
         pzi_draft_touch(p, saved);
     }
     if (p->end[storage] < op) {
         change_profile(p, pzi_slot_of(p->end[storage]) + 1, pzi_slot_of(op), bytes);
-        set_cell(p, &p->end[storage], op);
+        set_cell(p, &p->end[storage], op, saved);
     }
 }
 
@@ -232,23 +237,36 @@ static void end_trial(pzi_planner *p)
         p->trial_of[p->affected[i]] = PZI_NONE;
 }
 
-/* Peak of the replays before operator op, one after the other: each target stays. */
-static int64_t replay_peak(const pzi_planner *p, int32_t op, int32_t any)
+/* The first tensor, by place in work->by_use, with the same first backward use. */
+static size_t group_of(const pzi_planner *p, int32_t saved)
 {
     const pzi_work *work = p->work;
-    size_t k = (size_t)p->use_position[any];
+    const int32_t op = work->trace->saved[saved].first_backward_use;
+    size_t k = (size_t)p->use_position[saved];
     while (k > 0 && work->trace->saved[work->by_use[k - 1]].first_backward_use == op)
         k--;
+    return k;
+}
+
+static bool in_group(const pzi_planner *p, size_t place, int32_t op)
+{
+    const pzi_work *work = p->work;
+    return place < work->trace->n_saved &&
+           work->trace->saved[work->by_use[place]].first_backward_use == op;
+}
+
+/* Peak of the replays before operator op, one after the other: each target stays.  any is one of
+ * the tensors first used by op. */
+static int64_t replay_peak(const pzi_planner *p, int32_t op, int32_t any)
+{
     int64_t rebuilt = 0, peak = 0;
-    for (; k < work->trace->n_saved; k++) {
-        const int32_t saved = work->by_use[k];
-        if (work->trace->saved[saved].first_backward_use != op)
-            break;
+    for (size_t k = group_of(p, any); in_group(p, k, op); k++) {
+        const int32_t saved = p->work->by_use[k];
         if (!p->dropped[saved])
             continue;
         const int64_t needed = rebuilt + (int64_t)trial_chain(p, saved)->peak_bytes;
         peak = needed > peak ? needed : peak;
-        rebuilt += (int64_t)pzi_saved_bytes(work, (size_t)saved);
+        rebuilt += (int64_t)pzi_saved_bytes(p->work, (size_t)saved);
     }
     return peak;
 }
@@ -303,13 +321,13 @@ static void apply_trial(pzi_planner *p, int32_t saved)
     const pzi_saved *tensor = &trace->saved[saved];
     const int64_t bytes = (int64_t)pzi_saved_bytes(p->work, (size_t)saved);
     const size_t before_use = pzi_slot_before(tensor->first_backward_use);
-    set_cell(p, &p->need[saved], tensor->first_backward_use);
+    set_cell(p, &p->need[saved], tensor->first_backward_use, saved);
     /* In the slot of its replay it is among the bytes of the replay. */
     change_profile(p, pzi_slot_of(tensor->last_forward_use) + 1, before_use, -bytes);
     if (p->end[tensor->storage] > tensor->last_use) {
         change_profile(p, pzi_slot_of(tensor->last_use) + 1, pzi_slot_of(p->end[tensor->storage]),
                        -bytes);
-        set_cell(p, &p->end[tensor->storage], tensor->last_use);
+        set_cell(p, &p->end[tensor->storage], tensor->last_use, saved);
     }
     for (size_t i = 0; i < p->n_affected; i++)
         refresh_replays(p, p->affected[i]);
@@ -339,10 +357,51 @@ static void swap_chains(pzi_chain *a, pzi_chain *b)
     *b = t;
 }
 
+/* A number that belongs to a source has changed: what drops with that source do may have, too. */
+static void forget_users(pzi_planner *p, int32_t source)
+{
+    for (size_t k = 0; source != PZI_NONE && k < p->users[source].n; k++)
+        p->blocks[p->users[source].items[k]].holds = false;
+    for (size_t k = 0; source == PZI_NONE && k < p->work->trace->n_saved; k++)
+        p->blocks[k].holds = false;
+}
+
+/* The replays before the first use of a tensor have changed: so has what another replay adds there,
+ * of a tensor first used there too or of one that makes a replay there longer. */
+static void forget_group(pzi_planner *p, int32_t saved)
+{
+    const int32_t op = p->work->trace->saved[saved].first_backward_use;
+    for (size_t k = group_of(p, saved); in_group(p, k, op); k++) {
+        const int32_t member = p->work->by_use[k];
+        const pzi_list *sources = &p->chains[member].sources;
+        p->blocks[member].holds = false;
+        for (size_t i = 0; p->dropped[member] && i < sources->n; i++) {
+            const int32_t source = saved_of(p, sources->items[i]);
+            if (source != PZI_NONE)
+                p->blocks[source].holds = false;
+        }
+    }
+}
+
+/* Forgets why drops were rejected wherever the trial has changed what they would do. */
+static void forget_blocks(pzi_planner *p)
+{
+    for (size_t i = 0; i < p->n_journal; i++) {
+        const pzi_change *c = &p->journal[i];
+        /* A kept tensor takes memory whenever it is needed. */
+        const bool is_need = c->owner != PZI_NONE && c->cell == &p->need[c->owner];
+        if (c->cell && !(is_need && p->action[c->owner] != PZ_SWAP))
+            forget_users(p, c->owner);
+    }
+    for (size_t i = 0; i < p->n_affected; i++)
+        forget_group(p, p->affected[i]);
+}
+
 /* Makes the trial the draft. */
 static void commit(pzi_planner *p, int32_t saved)
 {
     p->action[saved] = PZ_DROP;
+    forget_blocks(p);
     pzi_draft_touch(p, saved);
     for (size_t i = 0; i < p->n_affected; i++) {
         const int32_t user = p->affected[i];
@@ -355,8 +414,10 @@ static void commit(pzi_planner *p, int32_t saved)
     const int32_t storage = p->work->trace->saved[saved].storage;
     for (size_t i = 0; i < p->users[saved].n; i++) {
         const int32_t user = p->users[saved].items[i];
-        if (!p->dropped[user] && reads(&p->chains[user], storage))
+        if (!p->dropped[user] && reads(&p->chains[user], storage)) {
             p->chains[user].stale = true;
+            p->blocks[user].holds = false;
+        }
     }
     p->n_journal = 0;
     end_trial(p);
@@ -379,6 +440,7 @@ bool pzi_draft_drop(pzi_planner *p, int32_t saved)
 {
     p->n_journal = 0;
     p->dropped[saved] = 1;
+    p->block = (pzi_block){1, 0, INT64_MIN, true};
     if (try_chains(p, saved)) {
         apply_trial(p, saved);
         if (!lifts_above(p)) {

@@ -5,6 +5,7 @@
 #include "plan/evict.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Cr: the chain, charged again for every present chain that reads the tensor. */
 static double recompute_ns(const pzi_planner *p, int32_t saved)
@@ -41,7 +42,8 @@ static void refresh_scores(pzi_planner *p, pzi_rule rule, const pzi_copies *copi
 
 static void score_all(pzi_planner *p, pzi_rule rule, const pzi_copies *copies)
 {
-    p->touched.n = 0;
+    p->touched.n = p->rejects.n = 0;
+    memset(p->rejected, 0, p->work->trace->n_saved * sizeof *p->rejected);
     for (size_t i = 0; i < p->work->trace->n_saved; i++)
         pzi_draft_touch(p, (int32_t)i);
     refresh_scores(p, rule, copies);
@@ -61,20 +63,36 @@ static bool evict_one(pzi_planner *p, pzi_rule rule, const pzi_copies *copies, i
 static void reject(pzi_planner *p, int32_t saved)
 {
     p->rejected[saved] = 1;
+    p->blocks[saved] = p->block;
     pzi_list_push(p, &p->rejects, saved);
 }
 
+/* True if dropping the tensor would be rejected again, for the reason that it was. */
+static bool still_blocked(const pzi_planner *p, int32_t saved)
+{
+    const pzi_block *block = &p->blocks[saved];
+    return block->holds &&
+           pzi_range_max_get(&p->profile, block->first, block->last) == block->value;
+}
+
+/* Lets the rejected tensors run again for which something has changed. */
 static void readmit(pzi_planner *p)
 {
+    size_t n = 0;
     for (size_t i = 0; i < p->rejects.n; i++) {
-        p->rejected[p->rejects.items[i]] = 0;
-        pzi_draft_touch(p, p->rejects.items[i]);
+        const int32_t saved = p->rejects.items[i];
+        if (still_blocked(p, saved)) {
+            p->rejects.items[n++] = saved;
+            continue;
+        }
+        p->rejected[saved] = 0;
+        pzi_draft_touch(p, saved);
     }
-    p->rejects.n = 0;
+    p->rejects.n = n;
 }
 
 /* Evicts the best candidate idle at the operator that does not lift another slot above the limit.
- * Rejected ones are out of the running until something has been evicted. */
+ * Rejected ones are out of the running until something that blocked them has changed. */
 static bool evict_at(pzi_planner *p, pzi_rule rule, const pzi_copies *copies, int32_t op)
 {
     bool evicted = false;

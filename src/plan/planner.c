@@ -19,10 +19,11 @@ static bool allocate(pzi_planner *p, const pz_trace *trace)
     p->users = calloc(n, sizeof *p->users);
     p->trial_of = calloc(n, sizeof *p->trial_of);
     p->rejected = calloc(n, sizeof *p->rejected);
+    p->blocks = calloc(n, sizeof *p->blocks);
     p->replay_bytes = calloc(trace->n_ops, sizeof *p->replay_bytes);
     return p->empty_chains && p->use_position && p->ready_position && p->action && p->dropped &&
            p->back && p->need && p->end && p->readers && p->chains && p->users && p->trial_of &&
-           p->rejected && p->replay_bytes &&
+           p->rejected && p->blocks && p->replay_bytes &&
            pzi_range_max_new(2 * trace->n_ops, &p->empty_profile) == PZ_OK &&
            pzi_range_max_new(2 * trace->n_ops, &p->profile) == PZ_OK &&
            pzi_range_max_new(trace->n_saved, &p->d2h_ends) == PZ_OK &&
@@ -101,7 +102,7 @@ void pzi_planner_free(pzi_planner *p)
     free_chains(p->empty_chains, n);
     free_chains(p->chains, n);
     free_chains(p->trials, p->room_affected);
-    for (size_t i = 0; p->users && p->trial_of && p->rejected && i < n; i++)
+    for (size_t i = 0; p->users && p->trial_of && p->rejected && p->blocks && i < n; i++)
         free(p->users[i].items);
     free(p->users);
     free(p->use_position);
@@ -115,6 +116,7 @@ void pzi_planner_free(pzi_planner *p)
     free(p->touched.items);
     free(p->rejects.items);
     free(p->rejected);
+    free(p->blocks);
     free(p->trial_of);
     pzi_scores_free(&p->scores);
     free(p->replay_bytes);

@@ -35,6 +35,14 @@ static inline size_t pzi_slot_of(int32_t op)
     return 2 * (size_t)op + 1;
 }
 
+/* Why a drop was rejected: it would lift these slots, whose maximum is value, above the limit.  An
+ * empty range if the tensor cannot be recomputed. */
+typedef struct pzi_block {
+    size_t first, last;
+    int64_t value;
+    bool holds; /* nothing that the drop depends on has been touched since */
+} pzi_block;
+
 /* A change of the draft that can be taken back: an addition to the profile or a new number. */
 typedef struct pzi_change {
     size_t first, last; /* slots */
@@ -42,6 +50,7 @@ typedef struct pzi_change {
     bool above;    /* scratch: the range is above the limit after all changes */
     int32_t *cell; /* not NULL: the number that was changed, and what it was */
     int32_t old;
+    int32_t owner; /* saved tensor that the number belongs to, or PZI_NONE */
 } pzi_change;
 
 typedef struct pzi_planner {
@@ -75,6 +84,8 @@ typedef struct pzi_planner {
     pzi_list touched;  /* tensors whose score may have changed */
     uint8_t *rejected; /* per saved tensor: out of the running for now, see evict.c */
     pzi_list rejects;
+    pzi_block *blocks; /* per saved tensor: what its last rejected drop ran into */
+    pzi_block block;   /* of the last rejected drop */
     bool no_memory;
 } pzi_planner;
 
@@ -93,9 +104,10 @@ static inline uint64_t pzi_draft_peak(const pzi_planner *planner)
 /* Appends to a list; sets no_memory if that fails. */
 void pzi_list_push(pzi_planner *planner, pzi_list *list, int32_t item);
 
-/* Notes that the score of a tensor may have changed. */
+/* Notes that the score of a tensor, or what dropping it does, may have changed. */
 static inline void pzi_draft_touch(pzi_planner *planner, int32_t saved)
 {
+    planner->blocks[saved].holds = false;
     pzi_list_push(planner, &planner->touched, saved);
 }
 
@@ -110,7 +122,7 @@ const pzi_chain *pzi_draft_chain(pzi_planner *planner, int32_t saved);
 void pzi_draft_swap(pzi_planner *planner, int32_t saved);
 
 /* Drops a kept tensor unless that lifts a slot above the limit that was not above it; true if it
- * was dropped. */
+ * was dropped.  If it was not, planner->block says why. */
 bool pzi_draft_drop(pzi_planner *planner, int32_t saved);
 
 /* Chooses prefetch points (Algorithm 1, line 12) and writes the draft into plan. */

@@ -144,7 +144,7 @@ static bool make_candidate(struct run *run, const struct candidate *candidate, u
 
 static uint64_t tightened(uint64_t budget_bytes, int step)
 {
-    return step == 0 ? budget_bytes : (uint64_t)((double)budget_bytes * (1 - REPLAN_STEP * step));
+    return budget_bytes - (uint64_t)((double)budget_bytes * REPLAN_STEP * step);
 }
 
 /* Plans and simulates one candidate, tightening its target until it runs within the budget. */
@@ -295,6 +295,13 @@ static pz_status find_one(struct run *run, const struct policy *policy, uint64_t
 
 #define BUDGET_STEPS 1000
 
+/* peak * step / 1000, exactly. */
+static uint64_t budget_at(uint64_t peak_bytes, int step)
+{
+    return peak_bytes / BUDGET_STEPS * (uint64_t)step +
+           peak_bytes % BUDGET_STEPS * (uint64_t)step / BUDGET_STEPS;
+}
+
 pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy_name,
                                uint64_t *budget_bytes, pz_diag *diag)
 {
@@ -305,12 +312,12 @@ pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy_name,
         return status;
     struct run run;
     status = run_new(&work, setup, policy, &run);
-    const double peak = (double)setup->trace->peak_bytes[setup->platform->precision];
+    const uint64_t peak = setup->trace->peak_bytes[setup->platform->precision];
     /* Bisection: nothing fits in low / 1000 of the peak, a plan for high / 1000 has been found. */
     int low = 0, high = BUDGET_STEPS;
     while (status == PZ_OK && high - low > 1) {
         const int middle = (low + high) / 2;
-        status = find_one(&run, policy, (uint64_t)(peak * middle / BUDGET_STEPS));
+        status = find_one(&run, policy, budget_at(peak, middle));
         if (status == PZ_OK)
             high = middle;
         else
@@ -318,7 +325,7 @@ pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy_name,
         status = status == PZ_ERR_INFEASIBLE ? PZ_OK : status;
     }
     if (status == PZ_OK)
-        *budget_bytes = (uint64_t)(peak * high / BUDGET_STEPS);
+        *budget_bytes = budget_at(peak, high);
     run_free(&run);
     pzi_work_free(&work);
     return explain(status, setup, policy_name, diag);

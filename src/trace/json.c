@@ -83,8 +83,7 @@ pz_status pzi_json_check_format(const json_t *root, const char *format, pz_diag 
     if (!json_is_number(version))
         return pzi_fail_at(diag, PZ_ERR_FORMAT, "version", "missing or not a number");
     if (floor(json_number_value(version)) != 1)
-        return pzi_fail_at(diag, PZ_ERR_FORMAT, "version",
-                           "is %g; this release reads version 1, use a newer one",
+        return pzi_fail_at(diag, PZ_ERR_FORMAT, "version", "is %g; this release reads version 1",
                            json_number_value(version));
     return PZ_OK;
 }
@@ -214,11 +213,17 @@ bool pzi_get_bool(pzi_fields *fields, const char *name)
     return json_is_true(value);
 }
 
+/* No C0 or C1 control, and none of the marks that turn the direction of writing around: a name must
+ * look in a terminal like what it is.  The text is UTF-8, as jansson has checked. */
 static bool is_printable(const char *text)
 {
-    for (const char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        const bool control = *c < 0x20 || *c == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0);
+        const bool embedding = c[0] == 0xe2 && c[1] == 0x80 && c[2] >= 0xaa && c[2] <= 0xae;
+        const bool isolate = c[0] == 0xe2 && c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9;
+        if (control || embedding || isolate)
             return false;
+    }
     return true;
 }
 

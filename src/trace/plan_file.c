@@ -10,6 +10,7 @@
 #include "trace/trace.h"
 
 static const char *const actions[] = {"keep", "swap", "drop", NULL};
+static const char *const codecs[] = {"none", "planezip", "zvc", "bpc", "bx", "zbx", NULL};
 static const char *const replays[] = {"free", "keep", NULL};
 
 pz_status pz_plan_new(const pz_trace *trace, pz_plan **plan)
@@ -114,7 +115,9 @@ static pz_status read_head(pz_plan *plan, const json_t *root, pz_diag *diag)
     plan->replay = (pz_replay)pzi_get_choice(&fields, "replay", replays);
     pzi_get_text(&fields, "policy", true, plan->info.policy, sizeof plan->info.policy);
     pzi_get_text(&fields, "candidate", true, plan->info.candidate, sizeof plan->info.candidate);
-    pzi_get_text(&fields, "codec", true, plan->info.codec, sizeof plan->info.codec);
+    if (pzi_has(&fields, "codec"))
+        snprintf(plan->info.codec, sizeof plan->info.codec, "%s",
+                 codecs[pzi_get_choice(&fields, "codec", codecs)]);
     pzi_get_text(&fields, "platform", true, plan->info.platform, sizeof plan->info.platform);
     if (pzi_has(&fields, "budget_bytes"))
         plan->info.budget_bytes = (uint64_t)pzi_get_int(&fields, "budget_bytes", 0, INT64_MAX);
@@ -136,6 +139,15 @@ static int32_t find_saved(const pz_trace *trace, int64_t id, size_t guess)
     return PZI_NONE;
 }
 
+/* Operator and slot are there for other readers of the file; a contradiction is still an error. */
+static void check_producer(pzi_fields *fields, const pzi_storage *storage)
+{
+    if (pzi_has(fields, "op") && pzi_get_int(fields, "op", PZI_NONE, INT32_MAX) != storage->op)
+        pzi_bad_field(fields, "op", "is not %d, the producer of the storage", storage->op);
+    if (pzi_has(fields, "slot") && pzi_get_int(fields, "slot", 0, INT32_MAX) != storage->slot)
+        pzi_bad_field(fields, "slot", "is not %d, the slot of the storage", storage->slot);
+}
+
 static pz_status read_tensor(const pz_trace *trace, pz_plan *plan, const pzi_fields *root, size_t k,
                              bool *seen)
 {
@@ -154,8 +166,10 @@ static pz_status read_tensor(const pz_trace *trace, pz_plan *plan, const pzi_fie
         pzi_bad_field(&fields, "storage", "%lld is listed twice", (long long)id);
     else
         pz_plan_set(plan, (size_t)index, action, prefetch);
-    if (index != PZI_NONE)
-        seen[index] = true;
+    if (index == PZI_NONE)
+        return fields.status;
+    seen[index] = true;
+    check_producer(&fields, &trace->storages[trace->saved[index].storage]);
     return fields.status;
 }
 
@@ -221,10 +235,21 @@ static json_t *tensor_json(const pz_trace *trace, const pz_plan *plan, size_t i,
     return tensor;
 }
 
+static bool is_codec(const char *name)
+{
+    for (size_t i = 0; codecs[i]; i++)
+        if (strcmp(codecs[i], name) == 0)
+            return true;
+    return false;
+}
+
 pz_status pz_plan_json(const pz_trace *trace, const pz_plan *plan, char **text)
 {
     if (plan->info.digest != trace->digest)
         return PZ_ERR_MISMATCH;
+    const bool has_codec = plan->info.codec[0] != '\0';
+    if (has_codec && !is_codec(plan->info.codec))
+        return PZ_ERR_ARGUMENT;
     char digest[17];
     snprintf(digest, sizeof digest, "%016llx", (unsigned long long)trace->digest);
     bool whole = true;
@@ -232,11 +257,13 @@ pz_status pz_plan_json(const pz_trace *trace, const pz_plan *plan, char **text)
     for (size_t i = 0; i < plan->n; i++)
         pzi_json_append(tensors, tensor_json(trace, plan, i, &whole), &whole);
     const pz_plan_info *info = &plan->info;
-    json_t *root = json_pack(
-        "{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:f,s:s,s:o}", "format", "planezip-plan", "version",
-        1, "model", trace->model, "trace_digest", digest, "policy", info->policy, "candidate",
-        info->candidate, "codec", info->codec, "platform", info->platform, "budget_bytes",
-        (json_int_t)info->budget_bytes, "predicted_overhead", info->predicted_overhead, "replay",
-        replays[plan->replay], "tensors", tensors);
+    json_t *root =
+        json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:I,s:f,s:s,s:o}", "format", "planezip-plan",
+                  "version", 1, "model", trace->model, "trace_digest", digest, "policy",
+                  info->policy, "candidate", info->candidate, "platform", info->platform,
+                  "budget_bytes", (json_int_t)info->budget_bytes, "predicted_overhead",
+                  info->predicted_overhead, "replay", replays[plan->replay], "tensors", tensors);
+    if (has_codec)
+        pzi_json_set(root, "codec", json_string(info->codec), &whole);
     return pzi_json_text(root, whole, PZI_DIGITS_TYPED, text);
 }

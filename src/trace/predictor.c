@@ -10,6 +10,7 @@
 #include "trace/json.h"
 #include "trace/trace.h"
 
+#define MIN_RATIO 1e-3
 #define MAX_RATIO 1e6
 
 /* A ratio of one entry.  raw_bytes, coded_bytes and iteration are known only for measurements. */
@@ -176,7 +177,7 @@ pz_status pz_predictor_update(pz_predictor *predictor, int64_t op, int64_t slot,
     if (!cell)
         return PZ_ERR_MEMORY;
     const double ratio = raw_bytes ? (double)raw_bytes / (double)coded_bytes : 1.0;
-    cell->ratio = ratio < MAX_RATIO ? ratio : MAX_RATIO; /* what a file may hold */
+    cell->ratio = fmin(fmax(ratio, MIN_RATIO), MAX_RATIO); /* what a file may hold */
     cell->measured = true;
     cell->raw_bytes = raw_bytes;
     cell->coded_bytes = coded_bytes;
@@ -203,8 +204,8 @@ static void read_ratios(pzi_fields *fields, struct entry *entry, pz_precision pr
         const double ratio = json_is_number(value) ? json_number_value(value) : -1;
         if (!codec_name_fits(codec))
             pzi_bad_field(fields, path, "names a codec with an impossible name");
-        else if (!(ratio > 0 && ratio <= MAX_RATIO))
-            pzi_bad_field(fields, path, "is not a ratio (a number above 0, at most %g)", MAX_RATIO);
+        else if (!(ratio >= MIN_RATIO && ratio <= MAX_RATIO))
+            pzi_bad_field(fields, path, "is not a ratio, a number in %g..%g", MIN_RATIO, MAX_RATIO);
         if (fields->status != PZ_OK)
             return;
         struct cell *cell = need_cell(entry, codec, precision);

@@ -9,6 +9,7 @@
 
 /* Sums of these stay far from the ends of uint64_t, int64_t and the integers of a double. */
 #define MAX_BYTES (INT64_C(1) << 48)
+#define MAX_TOTAL_BYTES (UINT64_C(1) << 60)
 #define MAX_FLOPS (INT64_C(1) << 60)
 #define MAX_COUNT (INT64_C(1) << 30)
 #define MAX_ALL_BYTES (UINT64_C(1) << 56) /* of all storages together */
@@ -170,6 +171,11 @@ static pz_status read_storages(struct reader *r)
             return fields.status;
         }
     }
+    uint64_t total = 0;
+    for (size_t i = 0; i < n && total <= MAX_TOTAL_BYTES; i++)
+        total += r->trace->storages[i].bytes;
+    if (total > MAX_TOTAL_BYTES)
+        return pzi_fail_at(r->diag, PZ_ERR_MEANING, "storages", "have more than 2^60 bytes in all");
     qsort(r->ids, n, sizeof *r->ids, compare_ids);
     for (size_t i = 1; i < n; i++) {
         if (r->ids[i].id == r->ids[i - 1].id) {
