@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct {
     batch_options batch;
@@ -35,7 +36,8 @@ static void report(const char *in, bool ok, const unpacking_result *result)
         table_size(results, result->tensors);
         table_size(results, result->raw_bytes);
     } else if (ok && !common.quiet) {
-        printf("%s: ok, %" PRIu64 " tensor%s, %s raw\n", in, result->tensors,
+        printf("%s: ok, %" PRIu64 " tensor%s, %s raw\n",
+               strcmp(in, "-") == 0 ? "standard input" : in, result->tensors,
                result->tensors == 1 ? "" : "s", units_bytes(result->raw_bytes, raw));
     }
 }
