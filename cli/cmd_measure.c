@@ -3,12 +3,10 @@
 #include "errors.h"
 #include "input.h"
 #include "measure_index.h"
-#include "memory.h"
 #include "sizes.h"
 #include "table.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct dtype {

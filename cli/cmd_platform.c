@@ -2,7 +2,6 @@
 #include "commands.h"
 #include "errors.h"
 #include "input.h"
-#include "memory.h"
 #include "names.h"
 #include "output.h"
 #include "table.h"
@@ -10,7 +9,6 @@
 #include <planezip/plan.h>
 
 #include <stdio.h>
-#include <string.h>
 
 static struct {
     bool json, force;

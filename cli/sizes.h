@@ -2,8 +2,6 @@
 #ifndef CLI_SIZES_H
 #define CLI_SIZES_H
 
-#include "table.h"
-
 #include <planezip/planezip.h>
 
 /* planezip, zvc, bpc, bx, zbx, bdi; the last is no mode of the stream. */

@@ -3,7 +3,6 @@
 #ifndef CLI_UNITS_H
 #define CLI_UNITS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Bytes: "12GiB", "1.5g", "512 MiB", "4096"; K, KiB, ... are powers of 1024, KB, ... of 1000.

@@ -126,6 +126,13 @@ for rate in 0 -1 nan inf 1e999 12x ''; do
 done
 refuse 2 "a link beyond what a platform may have" sweep --trace "$tiny" --link 1e290
 
+# A platform on which the second of two traces has no time that can be counted.
+sed 's/\("math_flops_per_s":\) *[0-9.e+]*/\1 1000000/' platform.json >slow.json
+sed 's/"flops":[1-9][0-9]*/"flops":1000000000000000000/g' "$tiny" >endless.json
+run 0 "a slow platform" trace show "$tiny" --platform ./slow.json
+refuse 1 "an iteration that lasts for ever" trace show "$tiny" endless.json --platform ./slow.json
+says "the reason is named" 'more than 30 years'
+
 # Files that do not belong together.
 sed 's/"model":"tiny"/"model":"other"/' "$tiny_ratios" >other_ratios.json
 refuse 1 "ratios of another model" plan --trace "$tiny" --ratios other_ratios.json --platform A \
