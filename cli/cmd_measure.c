@@ -3,46 +3,23 @@
 #include "errors.h"
 #include "input.h"
 #include "measure_index.h"
+#include "packing.h"
 #include "sizes.h"
 #include "table.h"
 
 #include <stdio.h>
-#include <string.h>
-
-struct dtype {
-    const char *name, *long_name;
-    unsigned bytes;
-    bool is_16_bit_float;
-};
-
-static const struct dtype dtypes[] = {
-    {"f32", "float32", 4, false}, {"bf16", "bfloat16", 2, true}, {"f16", "float16", 2, true},
-    {"f64", "float64", 8, false}, {"i64", "int64", 8, false},    {"i32", "int32", 4, false},
-    {"i16", "int16", 2, false},   {"i8", "int8", 1, false},      {"u64", "uint64", 8, false},
-    {"u32", "uint32", 4, false},  {"u16", "uint16", 2, false},   {"u8", "uint8", 1, false},
-    {"bool", "bool", 1, false}};
 
 static struct {
-    const struct dtype *dtype;
+    pz_dtype dtype; /* 0: not told */
     uint32_t width;
     const char *index;
     bool to_bf16, native, csv, json;
 } options;
 
-static const char *parse_dtype(const char *text, void *target)
-{
-    for (size_t i = 0; i < LENGTH(dtypes); i++)
-        if (strcmp(dtypes[i].name, text) == 0 || strcmp(dtypes[i].long_name, text) == 0) {
-            *(const struct dtype **)target = &dtypes[i];
-            return NULL;
-        }
-    return "known are f32, bf16, f16, f64, i64 ... i8, u64 ... u8 and bool";
-}
-
 static const option measure_options[] = {
-    OPTION('d', "dtype", "TYPE", parse_dtype, &options.dtype,
-           "type of the elements: f32, bf16, f16, f64, i64, i32, i16,\n"
-           "i8, u64, u32, u16, u8 or bool"),
+    OPTION('d', "dtype", "TYPE", option_dtype, &options.dtype,
+           "type of the elements: f32, bf16, f16, f64, i64 ... i8,\n"
+           "u64 ... u8, bool, c64, c128, f8_e4m3, f8_e5m2, ..."),
     OPTION('w', "width", "W", option_width, &options.width,
            "bits per symbol instead: 8, 16, 32 or 64"),
     SWITCH(0, "native", &options.native,
@@ -87,9 +64,7 @@ static unsigned symbol_width(void)
         return options.width;
     if (options.to_bf16)
         return 16;
-    if (options.native)
-        return options.dtype->bytes * 8;
-    return options.dtype->is_16_bit_float ? 16 : 32;
+    return pz_profile_width(options.native ? PZ_PROFILE_NATIVE : PZ_PROFILE_PAPER, options.dtype);
 }
 
 static int measure_file(const char *file, unsigned width, sizes *sum)
@@ -100,10 +75,10 @@ static int measure_file(const char *file, unsigned width, sizes *sum)
 
     if (status != STATUS_OK)
         return status;
-    if (options.dtype != NULL && content.bytes % options.dtype->bytes != 0) {
+    if (options.dtype != 0 && content.bytes * 8 % pz_dtype_bits(options.dtype) != 0) {
         status = fail(file, NULL, "check --dtype, or give --width",
                       "%zu bytes are not a whole number of %s elements", content.bytes,
-                      options.dtype->name);
+                      pz_dtype_name(options.dtype));
         input_free(&content);
         return status;
     }
@@ -177,19 +152,19 @@ static int run(char **files, size_t count)
     if (status != STATUS_OK)
         return status;
     if (options.index != NULL) {
-        if (count > 0 || options.dtype != NULL || options.width != 0 || options.to_bf16)
+        if (count > 0 || options.dtype != 0 || options.width != 0 || options.to_bf16)
             return fail_usage("--index takes no files, --dtype, --width or --to-bf16");
         return run_index();
     }
     if (count == 0)
         return fail_usage("a file is missing");
-    if (options.dtype == NULL && options.width == 0)
+    if (options.dtype == 0 && options.width == 0)
         return fail_usage("--dtype or --width is missing; the files do not tell their type");
-    if (options.native && options.dtype == NULL)
+    if (options.native && options.dtype == 0)
         return fail_usage("--native needs --dtype");
     if (options.native && options.width != 0)
         return fail_usage("--native and --width exclude each other");
-    if (options.to_bf16 && (options.dtype == NULL || strcmp(options.dtype->name, "f32") != 0))
+    if (options.to_bf16 && options.dtype != PZ_DTYPE_F32)
         return fail_usage("--to-bf16 needs --dtype f32");
     return run_files(files, count);
 }

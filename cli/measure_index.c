@@ -167,15 +167,14 @@ static int find_data(struct reader *self, struct group *model, const char *kind,
     return status;
 }
 
+/* 0 for a kind that is no type. */
 static unsigned wanted_width(const char *kind, bool native)
 {
-    if (strcmp(kind, "bf16") == 0)
-        return 16;
-    if (native && strcmp(kind, "int64") == 0)
-        return 64;
-    if (native && strcmp(kind, "bool") == 0)
-        return 8;
-    return 32;
+    pz_dtype dtype;
+
+    if (pz_dtype_named(kind, &dtype) != PZ_OK)
+        return 0;
+    return pz_profile_width(native ? PZ_PROFILE_NATIVE : PZ_PROFILE_PAPER, dtype);
 }
 
 /* The index tells what comes out; a difference means that something is broken. */
@@ -222,6 +221,7 @@ static int read_chunk(struct reader *self)
     struct group *model, *class;
     const buffer *content;
     sizes chunk = {0};
+    unsigned wanted;
     int status;
 
     for (size_t i = 0; i < FIELD_COUNT; i++)
@@ -230,7 +230,10 @@ static int read_chunk(struct reader *self)
         units_parse_count(values[FIELD_LENGTH], &length) != NULL ||
         units_parse_count(values[FIELD_WIDTH], &width) != NULL)
         return fail_line(self, -1, "off, len or w is not a number");
-    if (width != wanted_width(values[FIELD_KIND], self->native))
+    wanted = wanted_width(values[FIELD_KIND], self->native);
+    if (wanted == 0)
+        return fail_line(self, self->columns[FIELD_KIND], "it is not a type");
+    if (width != wanted)
         return STATUS_OK;
     if (values[FIELD_MODEL][0] == '\0' || strchr(values[FIELD_MODEL], '/') != NULL)
         return fail_line(self, -1, "it is not the name of a model");

@@ -27,7 +27,7 @@ prints "have a line for all" '^all '
 
 # Widths: by profile, native, given.
 for case in "f32 32 32" "bf16 16 16" "f16 16 16" "f64 32 64" "i64 32 64" "i16 32 16" "i8 32 8" \
-    "u8 32 8" "bool 32 8"; do
+    "u8 32 8" "bool 32 8" "complex64 32 32" "c128 32 64" "f8_e4m3 32 8" "f4 32 8"; do
     # shellcheck disable=SC2086 # three words
     set -- $case
     run 0 "$1" measure --dtype "$1" --json zeros
@@ -41,6 +41,7 @@ refuse 2 "native without a type" measure --native zeros
 refuse 2 "native and a width" measure --native --dtype f32 --width 8 zeros
 refuse 2 "to bf16 from another type" measure --to-bf16 --dtype f64 zeros
 refuse 1 "half an element" measure --dtype f64 bf16
+refuse 2 "an unknown type" measure --dtype f17 bf16
 
 # Rounding: the conversion measures like the expected words.
 run 0 "--to-bf16" measure --dtype f32 --to-bf16 --json f32
@@ -77,6 +78,9 @@ if [ -r "$index" ]; then
     refuse 1 "a missing column" measure --index wrong.csv
     sed 5q "$index" | sed '3s/,0,/,/' >wrong.csv
     refuse 1 "a missing value" measure --index wrong.csv
+    sed 5q "$index" | sed '2s/,bf16,/,bf17,/' >wrong.csv
+    refuse 1 "a kind that is no type" measure --index wrong.csv
+    says "it is named" "(line 2, 'bf17')"
     sed 5q "$index" | sed '2s/^[^,]*/..\/evil/' >wrong.csv
     refuse 1 "a model that leaves the folder" measure --index wrong.csv
 fi
