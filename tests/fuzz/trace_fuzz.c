@@ -66,27 +66,37 @@ static void drop_all(const pz_setup *setup, pz_plan *plan, size_t n)
     free(costs);
 }
 
+/* Half of the peak, or the least that is feasible: most random traces have little to evict. */
+static void choose_budget(pz_setup *setup, uint64_t peak_bytes)
+{
+    uint64_t least = 0;
+    pz_diag diag = {0};
+
+    if (pz_plan_least_budget(setup, "planezip", &least, &diag) != PZ_OK)
+        fail("no least budget", &diag);
+    setup->budget_bytes = least > peak_bytes / 2 ? least : peak_bytes / 2;
+}
+
 static void plan_and_run(const pz_trace *trace, const pz_trace_info *info)
 {
     pz_platform platform;
     pz_plan *plan = NULL;
     pz_report report;
+    pz_diag diag = {0};
     double *ratios = malloc((info->saved + 1) * sizeof *ratios);
 
     pz_platform_named("B", &platform);
     for (size_t i = 0; ratios != NULL && i < info->saved; i++)
         ratios[i] = 1 + (double)(i % 4) / 2;
-    pz_setup setup = {.size = sizeof setup,
-                      .trace = trace,
-                      .platform = &platform,
-                      .predicted = ratios,
-                      .budget_bytes = info->peak_bytes[PZ_BF16] / 2};
-    if (pz_plan_make(&setup, "planezip", &plan, &report, NULL) == PZ_OK) {
-        check_run(&setup, plan);
-        check_file(trace, plan);
-        setup.budget_bytes = INT64_MAX;
-        drop_all(&setup, plan, info->saved);
-    }
+    pz_setup setup = {
+        .size = sizeof setup, .trace = trace, .platform = &platform, .predicted = ratios};
+    choose_budget(&setup, info->peak_bytes[PZ_BF16]);
+    if (pz_plan_make(&setup, "planezip", &plan, &report, &diag) != PZ_OK)
+        fail("no plan for a feasible budget", &diag);
+    check_run(&setup, plan);
+    check_file(trace, plan);
+    setup.budget_bytes = INT64_MAX;
+    drop_all(&setup, plan, info->saved);
     pz_plan_free(plan);
     free(ratios);
 }
