@@ -53,8 +53,8 @@ static inline unsigned PZ_CAT(nonzeros_cost)(PZ_VIEW *view)
 }
 
 /* The canonical encoding of a block; *bits is its size with the tag. */
-static inline pz_encoding PZ_CAT(choose)(PZ_VIEW *view, uint32_t encodings, const uint8_t *raw,
-                                         unsigned *bits)
+PZI_INLINE pz_encoding PZ_CAT(choose)(PZ_VIEW *view, uint32_t encodings, const uint8_t *raw,
+                                      unsigned *bits)
 {
     unsigned cost[PZ_ENCODINGS] = {PZI_BLOCK_BITS, UINT_MAX, UINT_MAX, UINT_MAX, UINT_MAX};
     pz_encoding best = PZ_RAW;
@@ -120,8 +120,8 @@ static inline pzi_code PZ_CAT(code_of)(PZ_PLANE x, bool brief, unsigned p)
 
 /* The marks may be those of the same planes with gaps.  Works on a copy of the writer, which then
  * stays in registers. */
-static inline void PZ_CAT(put_planes)(struct pzi_bit_writer *writer, const PZ_PLANE *b,
-                                      const PZ_MARKS *marks, unsigned P, unsigned p)
+PZI_INLINE void PZ_CAT(put_planes)(struct pzi_bit_writer *writer, const PZ_PLANE *b,
+                                   const PZ_MARKS *marks, unsigned P, unsigned p)
 {
     const PZ_SET none = PZ_M(of)(0, 0), brief = p < PZI_MIN_BRIEF ? none : marks->brief;
     const PZ_SET place = p < PZI_MIN_PLACE ? none : marks->place;
@@ -262,8 +262,8 @@ static inline pz_status PZ_CAT(plane_of_token)(pzi_token token, PZ_PLANE above, 
 }
 
 /* The inverse of put_planes, for every valid stream. */
-static inline pz_status PZ_CAT(parse_planes)(struct pzi_bit_reader *reader, PZ_PLANE *b, unsigned P,
-                                             unsigned p)
+PZI_INLINE pz_status PZ_CAT(parse_planes)(struct pzi_bit_reader *reader, PZ_PLANE *b, unsigned P,
+                                          unsigned p)
 {
     const unsigned R = pzi_run_bits(PZ_W), L = pzi_position_bits(p);
     PZ_PLANE above = PZ_P(of)(0, 0), x;

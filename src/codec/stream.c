@@ -1,9 +1,9 @@
 /* Tensor streams (docs/format.md, "Tensor stream"): all headers, then all payloads.  Checks what
  * the caller gave; below this file arguments are right. */
+#include "codec/stream.h"
 #include "base/le.h"
 #include "codec/chunk.h"
 #include "codec/format.h"
-#include "codec/isa.h"
 #include "planezip/planezip.h"
 
 uint64_t pz_stream_chunks(size_t raw_bytes)
@@ -27,55 +27,57 @@ static size_t chunk_bytes(size_t raw_bytes, size_t from)
     return raw_bytes - from < PZ_CHUNK_BYTES ? raw_bytes - from : PZ_CHUNK_BYTES;
 }
 
-/* What encoder and size model need of a mode; NULL if they cannot be had or the input is none. */
-static const struct pzi_width_ops *ops_for(pz_mode mode, const void *raw, size_t raw_bytes)
+pz_status pzi_tensor_of(pz_mode mode, const void *raw, size_t raw_bytes, struct pzi_tensor *tensor)
 {
     size_t bound_bytes;
 
     if ((mode.encodings & ~PZI_ALL_ENCODINGS) != 0 || (raw == NULL && raw_bytes != 0) ||
         pz_stream_bound(raw_bytes, &bound_bytes) != PZ_OK)
-        return NULL;
-    return pzi_active_ops(mode.width_bits);
+        return PZ_ERR_ARGUMENT;
+    *tensor = (struct pzi_tensor){pzi_active_ops(mode.width_bits), mode.encodings, raw, raw_bytes};
+    return tensor->ops != NULL ? PZ_OK : PZ_ERR_ARGUMENT;
+}
+
+pz_status pzi_encode_chunks(const struct pzi_tensor *tensor, uint64_t first, uint64_t end,
+                            uint8_t *headers, uint8_t *dst, size_t dst_bytes, size_t *payload_bytes)
+{
+    size_t position = 0;
+
+    for (uint64_t chunk = first; chunk < end; chunk++) {
+        const size_t from = (size_t)chunk * PZ_CHUNK_BYTES;
+        const size_t bytes = pzi_chunk_encode(tensor->ops, tensor->encodings, tensor->raw + from,
+                                              chunk_bytes(tensor->raw_bytes, from), dst + position,
+                                              dst_bytes - position);
+
+        if (bytes == 0)
+            return PZ_ERR_SPACE;
+        pzi_store_le16(headers + PZI_HEADER_BYTES * (size_t)chunk, (uint16_t)bytes);
+        position += bytes;
+    }
+    *payload_bytes = position;
+    return PZ_OK;
 }
 
 pz_status pz_stream_encode(pz_mode mode, const void *raw, size_t raw_bytes, void *dst,
                            size_t dst_bytes, size_t *coded_bytes)
 {
-    const struct pzi_width_ops *const ops = ops_for(mode, raw, raw_bytes);
-    const size_t headers_bytes = (size_t)(PZI_HEADER_BYTES * pz_stream_chunks(raw_bytes));
-    uint8_t *const stream = dst;
-    size_t end = headers_bytes;
+    return pz_stream_encode_on(NULL, mode, raw, raw_bytes, dst, dst_bytes, coded_bytes);
+}
 
-    if (ops == NULL || coded_bytes == NULL || (dst == NULL && dst_bytes != 0))
-        return PZ_ERR_ARGUMENT;
-    if (dst_bytes < headers_bytes)
-        return PZ_ERR_SPACE;
-    for (size_t from = 0, header = 0; from < raw_bytes;
-         from += PZ_CHUNK_BYTES, header += PZI_HEADER_BYTES) {
-        const size_t payload_bytes =
-            pzi_chunk_encode(ops, mode.encodings, (const uint8_t *)raw + from,
-                             chunk_bytes(raw_bytes, from), stream + end, dst_bytes - end);
+void pzi_measure_chunks(const struct pzi_tensor *tensor, uint64_t first, uint64_t end,
+                        pz_stats *stats)
+{
+    for (uint64_t chunk = first; chunk < end; chunk++) {
+        const size_t from = (size_t)chunk * PZ_CHUNK_BYTES;
 
-        if (payload_bytes == 0)
-            return PZ_ERR_SPACE;
-        pzi_store_le16(stream + header, (uint16_t)payload_bytes);
-        end += payload_bytes;
+        pzi_chunk_measure(tensor->ops, tensor->encodings, tensor->raw + from,
+                          chunk_bytes(tensor->raw_bytes, from), stats);
     }
-    *coded_bytes = end;
-    return PZ_OK;
 }
 
 pz_status pz_stream_measure(pz_mode mode, const void *raw, size_t raw_bytes, pz_stats *stats)
 {
-    const struct pzi_width_ops *const ops = ops_for(mode, raw, raw_bytes);
-
-    if (ops == NULL || stats == NULL)
-        return PZ_ERR_ARGUMENT;
-    *stats = (pz_stats){.raw_bytes = raw_bytes};
-    for (size_t from = 0; from < raw_bytes; from += PZ_CHUNK_BYTES)
-        pzi_chunk_measure(ops, mode.encodings, (const uint8_t *)raw + from,
-                          chunk_bytes(raw_bytes, from), stats);
-    return PZ_OK;
+    return pz_stream_measure_on(NULL, mode, raw, raw_bytes, stats);
 }
 
 /* Walks over the headers.  position is where the payloads begin, then where the next one does. */
@@ -157,27 +159,46 @@ pz_status pz_stream_index(const void *coded, size_t coded_bytes, size_t raw_byte
     return check_stream(coded, coded_bytes, raw_bytes, offsets, where != NULL ? where : &unwanted);
 }
 
-/* Of a stream whose headers are right. */
-static pz_status decode_payloads(const struct pzi_width_ops *ops, const uint8_t *coded,
-                                 size_t coded_bytes, uint8_t *raw, size_t raw_bytes,
-                                 pz_where *where)
+pz_status pzi_coded_of(pz_mode mode, const void *coded, size_t coded_bytes, const void *raw,
+                       size_t raw_bytes, struct pzi_coded *stream, pz_where *where)
 {
-    const uint8_t *header = coded;
-    const uint8_t *payload = coded + PZI_HEADER_BYTES * (size_t)pz_stream_chunks(raw_bytes);
+    *stream = (struct pzi_coded){pzi_active_ops(mode.width_bits), coded, coded_bytes, raw_bytes};
+    if (stream->ops == NULL || (coded == NULL && coded_bytes != 0) ||
+        (raw == NULL && raw_bytes != 0))
+        return PZ_ERR_ARGUMENT;
+    return check_stream(coded, coded_bytes, raw_bytes, NULL, where);
+}
 
-    for (size_t from = 0; from < raw_bytes; from += PZ_CHUNK_BYTES) {
-        const size_t payload_bytes = pzi_load_le16(header);
+static size_t payload_bytes_of(const struct pzi_coded *stream, uint64_t chunk)
+{
+    return pzi_load_le16(stream->coded + PZI_HEADER_BYTES * (size_t)chunk);
+}
+
+size_t pzi_skip_chunks(const struct pzi_coded *stream, uint64_t first, uint64_t end,
+                       size_t position)
+{
+    for (uint64_t chunk = first; chunk < end; chunk++)
+        position += payload_bytes_of(stream, chunk);
+    return position;
+}
+
+pz_status pzi_decode_chunks(const struct pzi_coded *stream, uint64_t first, uint64_t end,
+                            size_t position, uint8_t *raw, pz_where *where)
+{
+    for (uint64_t chunk = first; chunk < end; chunk++) {
+        const size_t raw_bytes = chunk_bytes(stream->raw_bytes, (size_t)chunk * PZ_CHUNK_BYTES);
+        const size_t payload_bytes = payload_bytes_of(stream, chunk);
         pz_where inside;
         const pz_status status =
-            pzi_chunk_decode(ops, payload, payload_bytes, (size_t)(coded + coded_bytes - payload),
-                             raw + from, chunk_bytes(raw_bytes, from), &inside);
+            pzi_chunk_decode(stream->ops, stream->coded + position, payload_bytes,
+                             stream->coded_bytes - position, raw, raw_bytes, &inside);
 
         if (status != PZ_OK) {
-            *where = (pz_where){from / PZ_CHUNK_BYTES, inside.block, inside.bit};
+            *where = (pz_where){chunk, inside.block, inside.bit};
             return status;
         }
-        header += PZI_HEADER_BYTES;
-        payload += payload_bytes;
+        position += payload_bytes;
+        raw += raw_bytes;
     }
     return PZ_OK;
 }
@@ -185,16 +206,31 @@ static pz_status decode_payloads(const struct pzi_width_ops *ops, const uint8_t 
 pz_status pz_stream_decode(pz_mode mode, const void *coded, size_t coded_bytes, void *raw,
                            size_t raw_bytes, pz_where *where)
 {
-    const struct pzi_width_ops *const ops = pzi_active_ops(mode.width_bits);
-    pz_where unwanted;
-    pz_status status;
+    return pz_stream_decode_on(NULL, mode, coded, coded_bytes, raw, raw_bytes, where);
+}
 
-    if (where == NULL)
-        where = &unwanted;
-    if (ops == NULL || (coded == NULL && coded_bytes != 0) || (raw == NULL && raw_bytes != 0))
+pz_status pz_stream_decode_chunks(pz_mode mode, const void *coded, size_t coded_bytes,
+                                  size_t raw_bytes, const uint64_t *offsets, uint64_t first,
+                                  uint64_t count, void *raw, pz_where *where)
+{
+    const struct pzi_coded stream = {pzi_active_ops(mode.width_bits), coded, coded_bytes,
+                                     raw_bytes};
+    const uint64_t chunks = pz_stream_chunks(raw_bytes);
+    pz_where unwanted;
+
+    if (stream.ops == NULL || first > chunks || count > chunks - first)
         return PZ_ERR_ARGUMENT;
-    status = check_stream(coded, coded_bytes, raw_bytes, NULL, where);
-    if (status != PZ_OK || raw_bytes == 0)
-        return status;
-    return decode_payloads(ops, coded, coded_bytes, raw, raw_bytes, where);
+    if (count == 0)
+        return PZ_OK;
+    if (coded == NULL || raw == NULL || offsets == NULL || coded_bytes < PZI_HEADER_BYTES * chunks)
+        return PZ_ERR_ARGUMENT;
+    /* So that offsets of another stream do no harm. */
+    for (uint64_t chunk = first; chunk < first + count; chunk++)
+        if (offsets[chunk] > coded_bytes || offsets[chunk + 1] > coded_bytes ||
+            offsets[chunk + 1] - offsets[chunk] != payload_bytes_of(&stream, chunk) ||
+            payload_bytes_of(&stream, chunk) >
+                chunk_bytes(raw_bytes, (size_t)chunk * PZ_CHUNK_BYTES))
+            return PZ_ERR_ARGUMENT;
+    return pzi_decode_chunks(&stream, first, first + count, (size_t)offsets[first], raw,
+                             where != NULL ? where : &unwanted);
 }

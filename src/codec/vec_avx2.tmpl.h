@@ -266,7 +266,7 @@ static inline __m256i PZ_CAT(repeat)(PZ_SYMBOL symbol)
 #endif
 }
 
-static inline void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE *d)
+PZI_INLINE void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE *d)
 {
     const PZ_PLANE all = PZ_P(below)(PZ_N - 1);
     const pzi_quad from = pzi_load_quad(bytes);
@@ -400,7 +400,7 @@ static inline __m256i PZ_CAT(fields)(PZ_PLANE plane)
 }
 
 /* As mark_plain, but for a sign plane all at once.  The conditions are those of pzi_p64_shape(). */
-static inline void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
+PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
 {
     const __m256i zero = _mm256_setzero_si256(), one_less = _mm256_set1_epi8(-1);
     const __m256i present = PZ_CAT(fields)(all), gaps = _mm256_xor_si256(present, one_less);
