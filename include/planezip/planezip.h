@@ -158,6 +158,53 @@ PZ_API uint64_t pz_stream_chunks(size_t raw_bytes);
 PZ_API pz_status pz_stream_index(const void *coded, size_t coded_bytes, size_t raw_bytes,
                                  uint64_t *offsets, pz_where *where);
 
+/* Decodes `count` chunks from number `first` on, of a stream whose offsets pz_stream_index() has
+ * given, to raw: their 4096 bytes each, fewer of the tensor's last one.  raw_bytes is the size of
+ * the whole tensor.  PZ_ERR_ARGUMENT if the range or the offsets do not belong to the stream. */
+PZ_API pz_status pz_stream_decode_chunks(pz_mode mode, const void *coded, size_t coded_bytes,
+                                         size_t raw_bytes, const uint64_t *offsets, uint64_t first,
+                                         uint64_t count, void *raw, pz_where *where);
+
+/* ---- Threads ----------------------------------------------------------------------------------
+ *
+ * A pz_threads lets the functions below work on several chunks at once, with results that do not
+ * depend on it.  Any number of threads may use one at the same time.  It may be used in a child
+ * process after fork(), which then gets workers of its own, but not while the fork happens inside a
+ * task.  A call needs less than 64 KiB of stack in each thread. */
+typedef struct pz_threads pz_threads;
+
+#define PZ_THREADS_MAX 1024
+
+typedef struct pz_threads_options {
+    size_t size;      /* sizeof (pz_threads_options) */
+    unsigned threads; /* that work on a call, the calling one included; 0: as many as processors */
+
+    /* NULL: the workers are threads of the library, which start at first use.  Else the caller's:
+     * calls task(arg, i) for all i of 0 .. count-1, on any threads, in any order, and returns when
+     * all calls have. */
+    void (*run)(void *user, void (*task)(void *arg, size_t i), void *arg, size_t count);
+    void *user;
+} pz_threads_options;
+
+/* options may be NULL for the defaults.  PZ_ERR_ARGUMENT for more than PZ_THREADS_MAX threads. */
+PZ_API pz_status pz_threads_new(const pz_threads_options *options, pz_threads **threads);
+
+/* Not while a call uses it.  NULL is fine. */
+PZ_API void pz_threads_free(pz_threads *threads);
+
+/* Threads that work on a call; 1 for NULL. */
+PZ_API unsigned pz_threads_count(const pz_threads *threads);
+
+/* As the functions without _on; NULL for threads: the calling thread alone. */
+PZ_API pz_status pz_stream_encode_on(pz_threads *threads, pz_mode mode, const void *raw,
+                                     size_t raw_bytes, void *dst, size_t dst_bytes,
+                                     size_t *coded_bytes);
+PZ_API pz_status pz_stream_decode_on(pz_threads *threads, pz_mode mode, const void *coded,
+                                     size_t coded_bytes, void *raw, size_t raw_bytes,
+                                     pz_where *where);
+PZ_API pz_status pz_stream_measure_on(pz_threads *threads, pz_mode mode, const void *raw,
+                                      size_t raw_bytes, pz_stats *stats);
+
 /* ---- Types of elements, docs/container.md, "Types" --------------------------------------------
  */
 
@@ -386,53 +433,6 @@ PZ_API uint64_t pz_reader_find(const pz_reader *reader, const char *name);
  * hold them; everything returned is checked.  PZ_ERR_ARGUMENT past the tensor's end. */
 PZ_API pz_status pz_reader_read(pz_reader *reader, uint64_t index, uint64_t from, size_t bytes,
                                 void *to, pz_diag *diag);
-
-/* Decodes `count` chunks from number `first` on, of a stream whose offsets pz_stream_index() has
- * given, to raw: their 4096 bytes each, fewer of the tensor's last one.  raw_bytes is the size of
- * the whole tensor.  PZ_ERR_ARGUMENT if the range or the offsets do not belong to the stream. */
-PZ_API pz_status pz_stream_decode_chunks(pz_mode mode, const void *coded, size_t coded_bytes,
-                                         size_t raw_bytes, const uint64_t *offsets, uint64_t first,
-                                         uint64_t count, void *raw, pz_where *where);
-
-/* ---- Threads ----------------------------------------------------------------------------------
- *
- * A pz_threads lets the functions below work on several chunks at once, with results that do not
- * depend on it.  Any number of threads may use one at the same time.  It may be used in a child
- * process after fork(), which then gets workers of its own, but not while the fork happens inside a
- * task.  A call needs less than 64 KiB of stack in each thread. */
-typedef struct pz_threads pz_threads;
-
-#define PZ_THREADS_MAX 1024
-
-typedef struct pz_threads_options {
-    size_t size;      /* sizeof (pz_threads_options) */
-    unsigned threads; /* that work on a call, the calling one included; 0: as many as processors */
-
-    /* NULL: the workers are threads of the library, which start at first use.  Else the caller's:
-     * calls task(arg, i) for all i of 0 .. count-1, on any threads, in any order, and returns when
-     * all calls have. */
-    void (*run)(void *user, void (*task)(void *arg, size_t i), void *arg, size_t count);
-    void *user;
-} pz_threads_options;
-
-/* options may be NULL for the defaults.  PZ_ERR_ARGUMENT for more than PZ_THREADS_MAX threads. */
-PZ_API pz_status pz_threads_new(const pz_threads_options *options, pz_threads **threads);
-
-/* Not while a call uses it.  NULL is fine. */
-PZ_API void pz_threads_free(pz_threads *threads);
-
-/* Threads that work on a call; 1 for NULL. */
-PZ_API unsigned pz_threads_count(const pz_threads *threads);
-
-/* As the functions without _on; NULL for threads: the calling thread alone. */
-PZ_API pz_status pz_stream_encode_on(pz_threads *threads, pz_mode mode, const void *raw,
-                                     size_t raw_bytes, void *dst, size_t dst_bytes,
-                                     size_t *coded_bytes);
-PZ_API pz_status pz_stream_decode_on(pz_threads *threads, pz_mode mode, const void *coded,
-                                     size_t coded_bytes, void *raw, size_t raw_bytes,
-                                     pz_where *where);
-PZ_API pz_status pz_stream_measure_on(pz_threads *threads, pz_mode mode, const void *raw,
-                                      size_t raw_bytes, pz_stats *stats);
 
 /* ---- Instruction sets -------------------------------------------------------------------------
  */
