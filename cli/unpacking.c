@@ -108,6 +108,78 @@ static int unpack(struct unpacking *self)
     return status == STATUS_OK && self->result->lost_bytes > 0 ? STATUS_DATA : status;
 }
 
+/* ---- Salvage by the index, which also leads past damaged heads ---- */
+
+/* A page that cannot be read as a whole: its chunks, or zeros.  Segments may be that small. */
+static void salvage_chunks(struct unpacking *self, uint64_t tensor, uint64_t from, size_t bytes,
+                           unsigned char *page)
+{
+    for (size_t at = 0, some; at < bytes; at += some) {
+        some = bytes - at < PZ_CHUNK_BYTES ? bytes - at : PZ_CHUNK_BYTES;
+        if (pz_reader_read(self->reader, tensor, from + at, some, page + at, NULL) == PZ_OK)
+            continue;
+        memset(page + at, 0, some);
+        self->result->lost_bytes += some;
+    }
+}
+
+/* Every run of damaged pages gives one message. */
+static int salvage_page(struct unpacking *self, uint64_t tensor, uint64_t from, size_t bytes,
+                        bool *was_lost)
+{
+    unsigned char page[PZ_PAGE_BYTES];
+    pz_diag diag = {0};
+    const pz_status result = pz_reader_read(self->reader, tensor, from, bytes, page, &diag);
+
+    if (result != PZ_OK && !*was_lost)
+        fail_reader(self, result, &diag);
+    if (result != PZ_OK)
+        salvage_chunks(self, tensor, from, bytes, page);
+    *was_lost = result != PZ_OK;
+    self->result->raw_bytes += bytes;
+    progress_add(bytes);
+    return put(self, page, bytes);
+}
+
+static int salvage_tensor(struct unpacking *self, uint64_t tensor)
+{
+    const uint64_t all = pz_reader_tensor(self->reader, tensor)->raw_bytes;
+    bool was_lost = false;
+    int status = STATUS_OK;
+
+    for (uint64_t at = 0; at < all && status == STATUS_OK; at += PZ_PAGE_BYTES) {
+        const uint64_t left = all - at;
+
+        status = salvage_page(self, tensor, at, left < PZ_PAGE_BYTES ? (size_t)left : PZ_PAGE_BYTES,
+                              &was_lost);
+    }
+    self->result->tensors++;
+    return status;
+}
+
+/* False if there is no index to go by; the descriptor is where it was then. */
+static bool salvage_by_index(struct unpacking *self, int *status)
+{
+    const pz_reader_options reader_options = {.size = sizeof reader_options,
+                                              .read_at = source_read_at,
+                                              .user = self->in,
+                                              .file_bytes = self->in->bytes,
+                                              .trust_index = true};
+    const pz_metadata *header;
+
+    if (self->in->bytes == PZ_UNKNOWN ||
+        pz_reader_new(&reader_options, &self->reader, NULL) != PZ_OK)
+        return false;
+    header = unpacking_metadata(self->reader, "source.header");
+    *status = header != NULL ? put(self, header->value, header->value_bytes) : STATUS_OK;
+    for (uint64_t i = 0; i < pz_reader_count(self->reader) && *status == STATUS_OK; i++)
+        *status = salvage_tensor(self, i);
+    pz_reader_free(self->reader);
+    if (self->result->lost_bytes > 0)
+        *status = STATUS_DATA;
+    return true;
+}
+
 int unpacking_run(source *in, output_file *out, const unpacking_options *options,
                   unpacking_result *result)
 {
@@ -116,7 +188,8 @@ int unpacking_run(source *in, output_file *out, const unpacking_options *options
 
     *result = (unpacking_result){0};
     progress_start(in->name, in->bytes);
-    status = unpack(&self);
+    if (!options->salvage || !salvage_by_index(&self, &status))
+        status = unpack(&self);
     progress_end();
     return status;
 }

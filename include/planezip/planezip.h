@@ -401,6 +401,7 @@ typedef struct pz_reader_options {
     void *user;
     uint64_t file_bytes;
     bool check_pages; /* front to back: also the checks that are for random access */
+    bool trust_index; /* random access: do without the heads of segments, which may be damaged */
 } pz_reader_options;
 
 /* Opens a container: reads its header and metadata, and for random access the index. */

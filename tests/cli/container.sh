@@ -148,6 +148,13 @@ check "it has the right size" test "$(wc -c <damaged)" -eq "$(wc -c <model.safet
 check "the rest is right" python3 -c 'a, b = (open(n, "rb").read() for n in
     ("damaged", "model.safetensors"))
 assert a[-700:] == b[-700:] and a[:400] == b[:400]'
+python3 -c 'data = bytearray(open("many.pz", "rb").read())
+at = data.find(b"SEGM", 50000)
+data[at + 9] ^= 1
+open("many_head.pz", "wb").write(data)'
+refuse 1 "a damaged head" decompress many_head.pz
+run 0 "salvage by the index, past the head" decompress --salvage many_head.pz
+check "nothing is lost" cmp many_head raw
 run 1 "list of an unfinished file" list many_cut.pz
 
 # Several files: going on after one that fails.
