@@ -77,6 +77,11 @@ bool output_is_standard(const char *path)
     return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 }
 
+static int fail_exists(const char *path)
+{
+    return fail(path, NULL, "use -f to overwrite it", "the output exists");
+}
+
 enum target_kind { TARGET_NEW, TARGET_FILE, TARGET_DEVICE };
 
 /* What stands at the path, links followed. */
@@ -99,7 +104,7 @@ static int examine(const char *path, bool force, enum target_kind *kind, struct 
         return fail(path, NULL, "give a file name", "it is a folder");
     *kind = S_ISREG(status->st_mode) || S_ISBLK(status->st_mode) ? TARGET_FILE : TARGET_DEVICE;
     if (*kind == TARGET_FILE && !force)
-        return fail(path, NULL, "use -f to overwrite it", "the output exists");
+        return fail_exists(path);
     if (S_ISBLK(status->st_mode))
         *kind = TARGET_DEVICE;
     return STATUS_OK;
@@ -257,6 +262,13 @@ static bool finish_device(const output_file *file)
     return fsync(file->descriptor) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
 }
 
+/* Of a file that was not there in the beginning. */
+static int fail_commit(const char *path, int error)
+{
+    errno = error;
+    return error == EEXIST ? fail_exists(path) : fail_errno(path, "write it");
+}
+
 int output_commit(output_file *file, const struct stat *like)
 {
     bool done = !file->failed;
@@ -280,8 +292,7 @@ int output_commit(output_file *file, const struct stat *like)
     if (done && !file->is_device)
         sync_folder(file->target);
     output_abandon(file); /* what is left: memory, a name of the temporary */
-    errno = error;
-    return done ? STATUS_OK : file->failed ? STATUS_DATA : fail_errno(file->path, "write it");
+    return done ? STATUS_OK : file->failed ? STATUS_DATA : fail_commit(file->path, error);
 }
 
 void output_abandon(output_file *file)

@@ -63,6 +63,18 @@ if ! touch closed/try 2>/dev/null; then
     refuse 1 "a folder without permission" stream encode -w 32 raw closed/out
 fi
 
+# An output that another program makes in the meantime.
+mkfifo slow
+{
+    cat raw
+    until ls -A | grep -q '^\.planezip'; do :; done
+    printf other >raced
+} >slow &
+refuse 1 "an output that appears" compress --dtype f32 -o raced slow
+wait
+says "how to overwrite is said" 'raced: the output exists; use -f to overwrite it'
+check "it stays" test "$(cat raced)" = other
+
 # A full disk: every verb that prints, and those that write.
 for command in --help --version "plan --help" "stream encode -w 32 raw" \
     "stream decode -w 32 --raw-bytes 100000 coded" "measure -w 32 raw" "measure -w 32 --json raw" \
