@@ -1,5 +1,6 @@
 /* planezip trace: what is in a trace (Table I), what a platform makes of it (Figure 1), validity.
  */
+#include "clean.h"
 #include "commands.h"
 #include "errors.h"
 #include "input.h"
@@ -418,8 +419,10 @@ static int run_check(char **files, size_t count)
             continue;
         }
         pz_trace_get_info(trace, &info);
-        if (!common.quiet)
-            printf("%s: ok\n", files[i]);
+        if (!common.quiet) {
+            clean_print(files[i], stdout);
+            printf(": ok\n");
+        }
         if (common.verbose)
             printf("  %s, %zu operators, %zu saved tensors\n", info.model, info.ops, info.saved);
     }

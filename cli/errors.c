@@ -1,15 +1,19 @@
 /* Messages of the program: see errors.h. */
 #include "errors.h"
 
+#include "clean.h"
 #include "options.h"
 #include "progress.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 2048 };
+/* A name, a message, a place and advice always fit a line: longer ones lose their middle, so that a
+ * long value does not push out what is wrong with it. */
+enum { NAME_BYTES = 1024, MESSAGE_BYTES = 400, WHERE_BYTES = 200, LINE_BYTES = 3072 };
 
 static const char *command_name;
 
@@ -18,32 +22,42 @@ void errors_command(const char *name)
     command_name = name;
 }
 
-static size_t append_list(char *line, size_t used, const char *format, va_list arguments)
+static size_t append(char *line, size_t used, const char *text, size_t limit)
 {
-    int added = vsnprintf(line + used, LINE_BYTES - used, format, arguments);
+    size_t length = strlen(text), begin, end;
 
-    if (added < 0)
-        return used;
-    return used + (size_t)added < LINE_BYTES ? used + (size_t)added : LINE_BYTES - 1;
+    if (length <= limit)
+        return used + clean_copy(text, length, line + used);
+    begin = clean_before(text, limit / 2);
+    end = clean_after(text, length - limit / 2);
+    used += clean_copy(text, begin, line + used);
+    memcpy(line + used, "...", 3);
+    used += 3;
+    return used + clean_copy(text + end, length - end, line + used);
 }
 
-__attribute__((format(printf, 3, 4))) static size_t append(char *line, size_t used,
-                                                           const char *format, ...)
+static size_t append_list(char *line, size_t used, const char *format, va_list arguments)
 {
-    va_list arguments;
+    char fixed[MESSAGE_BYTES + 1], *text = NULL;
+    va_list again;
+    int length;
 
-    va_start(arguments, format);
-    used = append_list(line, used, format, arguments);
-    va_end(arguments);
+    va_copy(again, arguments);
+    length = vsnprintf(fixed, sizeof fixed, format, arguments);
+    if (length > MESSAGE_BYTES)
+        text = malloc((size_t)length + 1);
+    if (text != NULL)
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    if (length >= 0)
+        used = append(line, used, text != NULL ? text : fixed, MESSAGE_BYTES);
+    free(text);
     return used;
 }
 
 /* Prints the line whole, with a single call, so that lines of several processes do not mix. */
-static void print_line(char *line, size_t used)
+static void print_line(const char *line, size_t used)
 {
-    for (size_t i = 0; i < used; i++)
-        if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-            line[i] = '?';
     fflush(stdout);
     progress_hide();
     fprintf(stderr, "%.*s\n", (int)used, line);
@@ -57,18 +71,25 @@ static const char *shown_name(const char *file)
 int fail(const char *file, const char *where, const char *hint, const char *format, ...)
 {
     char line[LINE_BYTES];
-    size_t used = append(line, 0, "planezip: ");
+    size_t used = append(line, 0, "planezip: ", NAME_BYTES);
     va_list arguments;
 
-    if (file != NULL)
-        used = append(line, used, "%.1024s: ", shown_name(file));
+    if (file != NULL) {
+        used = append(line, used, shown_name(file), NAME_BYTES);
+        used = append(line, used, ": ", NAME_BYTES);
+    }
     va_start(arguments, format);
     used = append_list(line, used, format, arguments);
     va_end(arguments);
-    if (where != NULL && where[0] != '\0')
-        used = append(line, used, " (%s)", where);
-    if (hint != NULL)
-        used = append(line, used, "; %s", hint);
+    if (where != NULL && where[0] != '\0') {
+        used = append(line, used, " (", WHERE_BYTES);
+        used = append(line, used, where, WHERE_BYTES);
+        used = append(line, used, ")", WHERE_BYTES);
+    }
+    if (hint != NULL) {
+        used = append(line, used, "; ", MESSAGE_BYTES);
+        used = append(line, used, hint, MESSAGE_BYTES);
+    }
     print_line(line, used);
     return STATUS_DATA;
 }
@@ -128,52 +149,82 @@ static const char *status_hint(pz_status status)
     }
 }
 
-/* Some texts of the library end with what to do; it takes the place of our own advice. */
-static const char *split_hint(char *text, const char *hint)
+/* Some texts of the library end with what to do, which begins with one of these words; it takes the
+ * place of our own advice.  A name in the text may look like that, but not what follows it. */
+static bool is_advice(const char *text)
 {
-    char *end = strstr(text, "; ");
+    static const char *const begins[] = {"use ",  "raise ", "keep ",    "save ",
+                                         "give ", "tell ",  "convert ", "they are "};
 
-    if (end == NULL)
-        return hint;
+    for (size_t i = 0; i < LENGTH(begins); i++)
+        if (strncmp(text, begins[i], strlen(begins[i])) == 0)
+            return strchr(text, '"') == NULL;
+    return false;
+}
+
+/* Cuts the advice off; NULL if there is none. */
+static const char *split_advice(char *text)
+{
+    char *end = NULL;
+
+    for (char *next = strstr(text, "; "); next != NULL; next = strstr(next + 1, "; "))
+        end = next;
+    if (end == NULL || !is_advice(end + 2))
+        return NULL;
     *end = '\0';
     return end + 2;
 }
 
+/* Writes the sentence of a failed call; returns its advice or NULL.  A text that fills its room has
+ * lost its end to a long name, so the status tells the reason.  Two statuses have no advice, but
+ * names that could look like it. */
+static const char *explain(pz_status status, const pz_diag *diag, char *text, size_t room)
+{
+    const bool is_cut = diag != NULL && strlen(diag->text) + 1 == sizeof diag->text;
+
+    if (diag == NULL || diag->text[0] == '\0')
+        snprintf(text, room, "%s", pz_status_text(status));
+    else if (is_cut)
+        snprintf(text, room, "%.*s...: %s", (int)clean_before(diag->text, WHERE_BYTES), diag->text,
+                 pz_status_text(status));
+    else
+        snprintf(text, room, "%s", diag->text);
+    if (is_cut || status == PZ_ERR_SYNTAX || status == PZ_ERR_DATAFLOW)
+        return NULL;
+    return split_advice(text);
+}
+
 int fail_status(const char *file, pz_status status, const pz_diag *diag)
 {
-    char where[sizeof diag->path] = "", text[sizeof diag->text];
-    const char *hint = status_hint(status);
+    char where[sizeof diag->path] = "", text[2 * sizeof diag->text];
+    const char *advice = explain(status, diag, text, sizeof text);
 
-    snprintf(text, sizeof text, "%s", pz_status_text(status));
-
-    if (diag != NULL) {
-        if (diag->line > 0)
-            snprintf(where, sizeof where, "%u:%u", (unsigned)diag->line, (unsigned)diag->column);
-        else
-            snprintf(where, sizeof where, "%s", diag->path);
-        if (diag->text[0] != '\0') {
-            memcpy(text, diag->text, sizeof text);
-            hint = split_hint(text, hint);
-        }
-    }
-    return fail(file, where, hint, "%s", text);
+    if (diag != NULL && diag->line > 0)
+        snprintf(where, sizeof where, "%u:%u", (unsigned)diag->line, (unsigned)diag->column);
+    else if (diag != NULL)
+        snprintf(where, sizeof where, "%s", diag->path);
+    return fail(file, where, advice != NULL ? advice : status_hint(status), "%s", text);
 }
 
 int fail_usage(const char *format, ...)
 {
     char line[LINE_BYTES];
-    size_t used = append(line, 0, "planezip: ");
+    size_t used = append(line, 0, "planezip: ", NAME_BYTES);
     va_list arguments;
 
-    if (command_name != NULL)
-        used = append(line, used, "%s: ", command_name);
+    if (command_name != NULL) {
+        used = append(line, used, command_name, NAME_BYTES);
+        used = append(line, used, ": ", NAME_BYTES);
+    }
     va_start(arguments, format);
     used = append_list(line, used, format, arguments);
     va_end(arguments);
-    if (command_name != NULL)
-        used = append(line, used, "; see 'planezip %s --help'", command_name);
-    else
-        used = append(line, used, "; see 'planezip --help'");
+    used = append(line, used, "; see 'planezip ", NAME_BYTES);
+    if (command_name != NULL) {
+        used = append(line, used, command_name, NAME_BYTES);
+        used = append(line, used, " ", NAME_BYTES);
+    }
+    used = append(line, used, "--help'", NAME_BYTES);
     print_line(line, used);
     return STATUS_USAGE;
 }
@@ -181,7 +232,7 @@ int fail_usage(const char *format, ...)
 void warn(const char *format, ...)
 {
     char line[LINE_BYTES];
-    size_t used = append(line, 0, "planezip: warning: ");
+    size_t used = append(line, 0, "planezip: warning: ", NAME_BYTES);
     va_list arguments;
 
     if (common.quiet)

@@ -8,8 +8,9 @@
 
 enum { STATUS_OK = 0, STATUS_DATA = 1, STATUS_USAGE = 2 };
 
-/* file, where and hint may be NULL; "-" is shown as standard input.  Control characters of names
- * and texts are shown as '?', so that the message stays one line.  Returns STATUS_DATA. */
+/* file, where and hint may be NULL; "-" is shown as standard input.  Names and texts are cleaned
+ * (clean.h), so that the message stays one line, and long ones lose their middle.  Returns
+ * STATUS_DATA. */
 int fail(const char *file, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "table.h"
 
+#include "clean.h"
 #include "errors.h"
 #include "memory.h"
 #include "options.h"
@@ -192,30 +193,13 @@ static const char *cell_text(column_kind kind, const cell *value, char text[CELL
     }
 }
 
-/* Columns of the terminal: bytes that do not continue a character of UTF-8. */
-static size_t shown_width(const char *text)
-{
-    size_t width = 0;
-
-    for (; *text != '\0'; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
-/* Names come from files; control characters would act on the terminal. */
-static void put_clean(const char *text, FILE *stream)
-{
-    for (; *text != '\0'; text++)
-        putc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, stream);
-}
-
 static void put_padded(const char *text, size_t width, bool right, bool last)
 {
-    int blanks = (int)(width - shown_width(text));
+    int blanks = (int)(width - clean_width(text));
 
     if (right)
         printf("%*s", blanks, "");
-    put_clean(text, stdout);
+    clean_print(text, stdout);
     if (!right && !last)
         printf("%*s", blanks, "");
 }
@@ -234,11 +218,11 @@ static void measure_widths(const table *self, size_t *widths)
 
     for (size_t c = 0; c < self->column_count; c++) {
         header_text(&self->columns[c], text);
-        widths[c] = shown_width(text);
+        widths[c] = clean_width(text);
     }
     for (size_t i = 0; i < table_rows(self) * self->column_count; i++) {
         size_t c = i % self->column_count;
-        size_t width = shown_width(cell_text(self->columns[c].kind, &self->cells[i], text));
+        size_t width = clean_width(cell_text(self->columns[c].kind, &self->cells[i], text));
 
         widths[c] = width > widths[c] ? width : widths[c];
     }
@@ -295,15 +279,15 @@ void table_record(const table *self, FILE *stream)
     size_t width = 0;
 
     for (size_t c = 0; c < self->column_count; c++)
-        if (is_shown(&self->columns[c]) && shown_width(title_of(&self->columns[c])) > width)
-            width = shown_width(title_of(&self->columns[c]));
+        if (is_shown(&self->columns[c]) && clean_width(title_of(&self->columns[c])) > width)
+            width = clean_width(title_of(&self->columns[c]));
     for (size_t c = 0; c < self->column_count; c++) {
         const column *entry = &self->columns[c];
 
         if (!is_shown(entry))
             continue;
         fprintf(stream, "%-*s  ", (int)width, title_of(entry));
-        put_clean(cell_text(entry->kind, &self->cells[c], text), stream);
+        clean_print(cell_text(entry->kind, &self->cells[c], text), stream);
         if (self->cells[c].kind != CELL_NONE && unit_of(entry->kind)[0] != '\0')
             fprintf(stream, " %s", unit_of(entry->kind));
         putc('\n', stream);
@@ -311,6 +295,18 @@ void table_record(const table *self, FILE *stream)
 }
 
 /* ---- CSV ---- */
+
+/* Programs get names as they are, terminals do not. */
+static const char *csv_name(const char *word)
+{
+    char *clean;
+
+    if (!isatty(STDOUT_FILENO) || clean_is(word))
+        return word;
+    clean = memory_text("%s", word);
+    clean[clean_copy(word, strlen(word), clean)] = '\0';
+    return clean;
+}
 
 static void csv_word(const char *word)
 {
@@ -331,7 +327,7 @@ static void csv_cell(const cell *value)
 {
     switch (value->kind) {
     case CELL_WORD:
-        csv_word(value->as.word);
+        csv_word(csv_name(value->as.word));
         break;
     case CELL_INT:
         printf("%" PRId64, value->as.integer);
@@ -414,10 +410,14 @@ json_t *table_json(const table *self)
 
 void json_show(json_t *value, FILE *stream)
 {
+    /* A terminal gets no character that could act on it. */
+    const size_t ascii = isatty(fileno(stream)) ? JSON_ENSURE_ASCII : 0;
+    const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(12) | ascii;
+
     if (value == NULL)
         memory_fail();
     /* A failed write is seen when the stream is closed. */
-    if (json_dumpf(value, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) != 0 && !ferror(stream))
+    if (json_dumpf(value, stream, flags) != 0 && !ferror(stream))
         memory_fail();
     putc('\n', stream);
     json_decref(value);

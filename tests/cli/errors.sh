@@ -53,6 +53,68 @@ refuse 1 "half an element" measure --dtype f64 plan.json "$tiny_ratios" "$tiny"
 printf '{"format":' >"$(printf 'new\nline.json')"
 refuse 1 "a name with a new line" trace check "$(printf 'new\nline.json')"
 
+# Nor does any other that would act on a terminal: C0, DEL, C1, marks of the direction of writing,
+# bytes that are no UTF-8.
+for bytes in '\033[31m' '\177' '\302\233' '\302\205' '\342\200\252' '\342\200\256' '\342\201\246' \
+    '\342\201\251' '\233' '\377' '\300\233' '\355\240\200' '\364\220\200\200' '\342\200'; do
+    name=$(printf "a${bytes}b.json")
+    refuse 1 "a name with $bytes" trace check "$name"
+    says "it is shown without them" '^planezip: a?[^ ]*b.json: cannot open it'
+    check "the message is plain" sh -c '! grep -q "[^ -~]" err.txt'
+    refuse 2 "an option with $bytes" hw "--$name"
+    check "the message is plain" sh -c '! grep -q "[^ -~]" err.txt'
+    cp "$tiny" "$name"
+    run 0 "a file with $bytes" trace check "$name"
+    check "its message is plain" sh -c '! grep -q "[^ -~]" out.txt'
+    run 0 "a table with $bytes" measure -w 8 "$name"
+    check "is plain" sh -c '! grep -q "[^ -~]" out.txt'
+done
+refuse 1 "a name with letters of other scripts" trace check "$(printf 'caf\303\251\343\201\202')"
+says "is shown as it is" "$(printf 'caf\303\251\343\201\202: ')"
+name=$(printf 'a\302\233\342\200\256b.json')
+cp "$tiny" "$name"
+for form in --csv --json; do
+    check "a terminal gets no such name with $form" python3 -c 'import os, pty, sys
+os.dup2(os.open("pty.txt", os.O_CREAT | os.O_WRONLY), 1)
+def read(descriptor):
+    data = os.read(descriptor, 65536)
+    text.append(data)
+    return data
+text = []
+assert pty.spawn([os.environ["PLANEZIP"], "measure", "-w", "8", *sys.argv[1:]], read) == 0
+text = b"".join(text)
+assert b"b.json" in text and all(c < 0x80 for c in text), text' "$form" "$name"
+    run 0 "a pipe" measure -w 8 "$form" "$name"
+    check "gets it with $form" grep -q "$name" out.txt
+done
+
+# Long values lose their middle, not what is wrong with them.
+long=$(printf '%03000d' 0 | tr 0 9)
+refuse 2 "a long value" plan --budget "$long"
+says "what is wrong is said" "^planezip: plan: --budget '9*\.\.\.9*': it is 2^63 .*; see 'planezip"
+check "the line is short" test "$(wc -c <err.txt)" -lt 600
+refuse 2 "a long option" plan "--$long"
+says "what is wrong is said" "^planezip: plan: unknown option '--9*\.\.\.9*'; see 'planezip plan"
+refuse 1 "a long name" trace check "$(printf '%04000d' 7)"
+says "what is wrong is said" '^planezip: 0*\.\.\.0*7: cannot open it: File name too long; use a'
+refuse 2 "a long value of characters of two bytes" plan \
+    --budget "$(printf '%03000d' 0 | sed "s/0/$(printf '\303\251')/g")"
+check "no character is torn" python3 -c 'open("err.txt", encoding="utf-8").read().index("...")'
+
+# Names of operators that look like a message.
+for name in 'a; rm -rf' 'a; use b' "$long"; do
+    sed "s/aten.sin.default/$name/" "$tiny" >named.json
+    "$PLANEZIP" plan -q --trace named.json --ratios "$tiny_ratios" --platform A --budget 90% \
+        -o named_plan.json -f
+    refuse 1 "an operator named $name" simulate --trace named.json --plan named_plan.json \
+        --platform A --budget 25%
+    says "there is one piece of advice" '^[^;]*\(; rm[^;]*\|; use b[^;]*\)*; raise the b'
+    check "the line is short" test "$(wc -c <err.txt)" -lt 600
+done
+sed 's/"planezip-trace"/"a; use b"/' "$tiny" >named.json
+refuse 1 "a format that looks like advice" trace check named.json
+says "is shown whole" 'is "a; use b", expected "planezip-trace" (format); give a file'
+
 # JSON that is cut anywhere.  trace check goes on after a wrong file, so one run sees all cuts.
 python3 - "$tiny" <<'PYTHON'
 import os, sys
