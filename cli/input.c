@@ -4,10 +4,12 @@
 
 #include "errors.h"
 #include "memory.h"
+#include "units.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,45 +17,76 @@
 
 enum { FIRST_BYTES = 65536 };
 
-/* Room for a whole regular file at once; other files grow. */
-static size_t first_capacity(int descriptor)
+static int fail_memory(const char *file)
+{
+    return fail(file, NULL, "free some or use smaller files", "there is not enough memory for it");
+}
+
+static int fail_large(const char *file, size_t limit)
+{
+    char text[UNITS_TEXT];
+
+    return fail(file, NULL, "check that it is the file that is meant",
+                "it is larger than %s, the limit of such files", units_bytes(limit, text));
+}
+
+/* Room for a whole regular file at once and one byte more, to see its end; other files grow. */
+static int start(const char *file, int descriptor, size_t limit, size_t *capacity, buffer *content)
 {
     struct stat status;
 
-    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
-        return (size_t)status.st_size + 1; /* one more, to see the end without growing */
-    return FIRST_BYTES;
+    *capacity = FIRST_BYTES;
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+        if ((uintmax_t)status.st_size > limit)
+            return fail_large(file, limit);
+        *capacity = (size_t)status.st_size + 1;
+    }
+    *content = (buffer){.data = malloc(*capacity)};
+    return content->data != NULL ? STATUS_OK : fail_memory(file);
 }
 
-/* Returns false with errno set. */
-static bool read_all(int descriptor, buffer *content)
+static int grow(const char *file, size_t limit, size_t *capacity, buffer *content)
 {
-    size_t capacity = first_capacity(descriptor);
+    size_t wanted = *capacity <= limit / 2 ? *capacity * 2 : limit + 1;
+    unsigned char *data;
 
-    *content = (buffer){.data = memory_resize(NULL, capacity, 1)};
-    for (;;) {
-        ssize_t got;
+    if (content->bytes > limit)
+        return fail_large(file, limit);
+    data = realloc(content->data, wanted);
+    if (data == NULL)
+        return fail_memory(file);
+    content->data = data;
+    *capacity = wanted;
+    return STATUS_OK;
+}
 
-        if (content->bytes == capacity) {
-            capacity *= 2;
-            content->data = memory_resize(content->data, capacity, 1);
-        }
-        got = read(descriptor, content->data + content->bytes, capacity - content->bytes);
+static int read_all(const char *file, int descriptor, size_t limit, buffer *content)
+{
+    size_t capacity;
+    int status = start(file, descriptor, limit, &capacity, content);
+
+    while (status == STATUS_OK) {
+        ssize_t got = read(descriptor, content->data + content->bytes, capacity - content->bytes);
+
         if (got == 0)
-            return true;
+            break;
         if (got > 0)
             content->bytes += (size_t)got;
         else if (errno != EINTR)
-            return false;
+            status = fail_errno(file, "read it");
+        if (status == STATUS_OK && content->bytes == capacity)
+            status = grow(file, limit, &capacity, content);
     }
+    return status;
 }
 
-int input_read(const char *file, buffer *content)
+int input_read_up_to(const char *file, size_t limit, buffer *content)
 {
     static bool input_used;
     bool is_standard = strcmp(file, "-") == 0;
-    int descriptor = STDIN_FILENO, status = STATUS_OK;
+    int descriptor = STDIN_FILENO, status;
 
+    *content = (buffer){0};
     if (is_standard && input_used)
         return fail_usage("standard input can be read only once");
     if (is_standard)
@@ -62,13 +95,17 @@ int input_read(const char *file, buffer *content)
         descriptor = open(file, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return fail_errno(file, "open it");
-    if (!read_all(descriptor, content)) {
-        status = fail_errno(file, "read it");
+    status = read_all(file, descriptor, limit, content);
+    if (status != STATUS_OK)
         input_free(content);
-    }
     if (!is_standard)
         close(descriptor);
     return status;
+}
+
+int input_read(const char *file, buffer *content)
+{
+    return input_read_up_to(file, SIZE_MAX / 2, content);
 }
 
 void input_free(buffer *content)
@@ -86,7 +123,7 @@ static int read_object(const char *file, parser *parse, const pz_trace *trace, v
     buffer content;
     pz_diag diag = {0};
     pz_status result;
-    int status = input_read(file, &content);
+    int status = input_read_up_to(file, INPUT_TEXT_BYTES, &content);
 
     if (status != STATUS_OK)
         return status;

@@ -12,6 +12,12 @@ typedef struct buffer {
 
 /* All bytes of a file of any kind; "-" is standard input, once. */
 int input_read(const char *file, buffer *content);
+
+/* The same for a file that is wrong if it is larger, such as an endless one. */
+int input_read_up_to(const char *file, size_t limit, buffer *content);
+
+/* The limit of JSON and CSV files, below. */
+#define INPUT_TEXT_BYTES ((size_t)1 << 30)
 void input_free(buffer *content);
 
 int input_trace(const char *file, pz_trace **trace);

@@ -252,6 +252,19 @@ static int read_chunk(struct reader *self)
     return check_sizes(self, &chunk);
 }
 
+/* Lines are strings, which would end at a NUL byte. */
+static int check_text(struct reader *self, const char *text, size_t bytes)
+{
+    const char *nul = memchr(text, '\0', bytes);
+
+    if (nul == NULL)
+        return STATUS_OK;
+    self->line = 1;
+    for (; text < nul; text++)
+        self->line += *text == '\n';
+    return fail_line(self, -1, "the line contains a NUL byte");
+}
+
 static int read_index(struct reader *self, char *text)
 {
     size_t header_count;
@@ -362,7 +375,7 @@ int measure_index(const char *file, bool native, table **figure_3, table **table
     const char *slash = strrchr(file, '/');
     buffer content;
     char *text;
-    int status = input_read(file, &content);
+    int status = input_read_up_to(file, INPUT_TEXT_BYTES, &content);
 
     if (status != STATUS_OK)
         return status;
@@ -372,7 +385,9 @@ int measure_index(const char *file, bool native, table **figure_3, table **table
     self->folder = memory_text("%.*s", slash != NULL ? (int)(slash - file) + 1 : 0, file);
     text = memory_keep(content.bytes + 1, 1);
     memcpy(text, content.data, content.bytes);
-    status = read_index(self, text);
+    status = check_text(self, text, content.bytes);
+    if (status == STATUS_OK)
+        status = read_index(self, text);
     if (status != STATUS_OK)
         return status;
     *figure_3 = table_new(figure_columns, LENGTH(figure_columns));

@@ -49,6 +49,21 @@ refuse 1 "a missing folder of ratios" sweep --trace "$tiny" --ratios-dir missing
 refuse 1 "a folder without ratios" sweep --trace "$tiny" --ratios-dir folder
 refuse 1 "half an element" measure --dtype f64 plan.json "$tiny_ratios" "$tiny"
 
+# Endless files, and such as are far too large.
+truncate -s 1073741825 huge
+for verb in "trace check" "ratios show" "platform show" "measure --index" \
+    "plan --platform A --budget 9% --trace" "simulate --platform A --trace $tiny --plan"; do
+    # shellcheck disable=SC2086 # options
+    refuse 1 "a huge file: $verb" $verb ./huge
+    says "file and limit are named" '^planezip: ./huge: it is larger than 1.00 GiB, the limit of such'
+done
+status=0
+"$PLANEZIP" trace check - <huge >out.txt 2>err.txt || status=$?
+check "a huge standard input" test $status -eq 1
+says "is named" '^planezip: standard input: it is larger than 1.00 GiB'
+refuse 1 "an endless file" trace check /dev/zero
+says "is named" '^planezip: /dev/zero: it is larger than 1.00 GiB'
+
 # A name with a new line does not make two lines.
 printf '{"format":' >"$(printf 'new\nline.json')"
 refuse 1 "a name with a new line" trace check "$(printf 'new\nline.json')"

@@ -51,6 +51,20 @@ check "is to nearest, ties to even" python3 -c 'import json
 a, b = (json.load(open(name))["all"] for name in ("rounded.json", "out.txt"))
 assert a == b, (a, b)'
 
+# A NUL byte ends no line of an index.
+head='model,cls,kind,off,len,w'
+printf '%s\n' "$head" >nul.csv
+run 0 "an index without chunks" measure --index nul.csv
+printf '%s\nm,c,u8,0,1,32\nm,c,\0u8,0,1,32\nm,c,u8,0,1\n' "$head" >nul.csv
+refuse 1 "an index with a NUL byte" measure --index nul.csv
+says "its line is named" 'the line contains a NUL byte (line 3)'
+printf '%s\n\0' "$head" >nul.csv
+refuse 1 "a NUL byte at the end" measure --index nul.csv
+says "its line is named" '(line 2)'
+printf '\0%s\n' "$head" >nul.csv
+refuse 1 "a NUL byte at the begin" measure --index nul.csv
+says "its line is named" '(line 1)'
+
 # The bundled activations.  A size that differs from the index is an error of the program itself.
 index=$PZ_DATA_DIR/activations/index.csv
 if [ -r "$index" ]; then
