@@ -214,15 +214,13 @@ static pz_status read_part(pz_reader *reader, const struct part *part, uint32_t 
     return status;
 }
 
-/* The part of bytes [from, from + bytes) of the tensor that lies in the segment of its first one.
- */
-static struct part first_part(const struct pzi_tensor *tensor, uint64_t from, size_t bytes,
-                              uint8_t *to)
+/* The part of bytes [from, from + bytes) of the tensor that lies in the first one's segment. */
+static struct part first_part(const struct pzi_tensor *tensor, uint64_t from, size_t bytes)
 {
     const uint64_t number = from / tensor->segment_bytes;
     const uint64_t begin = number * tensor->segment_bytes, left = tensor->view.raw_bytes - begin;
     const struct pzi_place *const place = &tensor->places[number];
-    struct part part = {.body_at = place->at + PZI_HEAD_BYTES, .from = from - begin, .to = to};
+    struct part part = {.body_at = place->at + PZI_HEAD_BYTES, .from = from - begin};
     uint64_t room;
 
     part.segment = (struct pzi_segment){
@@ -249,9 +247,11 @@ pz_status pz_reader_read(pz_reader *reader, uint64_t index, uint64_t from, size_
         return pzi_fail(diag, PZ_ERR_ARGUMENT, "%s", pz_status_text(PZ_ERR_ARGUMENT));
     tensor = &reader->tensors[index];
     while (bytes > 0) {
-        const struct part part = first_part(tensor, from, bytes, next);
-        const pz_status status = read_part(reader, &part, (uint32_t)index, diag);
+        struct part part = first_part(tensor, from, bytes);
+        pz_status status;
 
+        part.to = next;
+        status = read_part(reader, &part, (uint32_t)index, diag);
         if (status != PZ_OK)
             return status;
         from += part.bytes;

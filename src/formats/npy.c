@@ -282,7 +282,7 @@ pz_status pz_npy_parse(const void *header, size_t header_bytes, pz_dtype as_dtyp
     const uint8_t *const from = header;
     struct dictionary dictionary = {0};
     struct text text;
-    size_t told_bytes;
+    size_t told_bytes = 0;
     pz_status status = pz_npy_header_bytes(header, header_bytes, &told_bytes, diag);
 
     if (status != PZ_OK)

@@ -199,7 +199,7 @@ static pz_status load(const char *text, size_t bytes, json_t **root, pz_diag *di
 static pz_status parse(const uint8_t *header, size_t header_bytes, pz_safetensors *file,
                        pz_diag *diag)
 {
-    size_t told_bytes;
+    size_t told_bytes = 0;
     pz_status status = pz_safetensors_header_bytes(header, header_bytes, &told_bytes, diag);
 
     if (status == PZ_OK && told_bytes != header_bytes)
