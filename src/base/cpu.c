@@ -22,7 +22,7 @@ static uint32_t saved_registers(void)
 uint32_t pzi_cpu_features(void)
 {
     const uint32_t avx_state = 0x06, avx512_state = 0xe6;
-    const uint32_t avx512_set = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31;
+    const uint32_t avx512_set = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;
     uint32_t a, b, c, d, features, state = 0;
 
     if (!__get_cpuid(1, &a, &b, &c, &d))

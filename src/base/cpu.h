@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* A set of these.  The AVX-512 bits stand for what an implementation needs together:
- * PZI_CPU_AVX512 for F, CD, BW, DQ and VL. */
+ * PZI_CPU_AVX512 for F, BW, DQ and VL. */
 #define PZI_CPU_POPCNT (1u << 0)
 #define PZI_CPU_BMI (1u << 1)
 #define PZI_CPU_BMI2 (1u << 2)

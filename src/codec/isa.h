@@ -32,6 +32,7 @@ struct pzi_ops {
 extern const struct pzi_ops pzi_ops_scalar;
 #if defined(__x86_64__)
 extern const struct pzi_ops pzi_ops_avx2;
+extern const struct pzi_ops pzi_ops_avx512;
 #endif
 
 /* Of the active instruction set; NULL if width_bits is none of the four. */

@@ -25,6 +25,8 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/vec_avx2.tmpl.h"
 
+#include "codec/vec_bmi2.tmpl.h"
+
 #include "codec/block.tmpl.h"
 #undef PZ_W
 
@@ -32,6 +34,8 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 #include "codec/marks.tmpl.h"
 
 #include "codec/vec_avx2.tmpl.h"
+
+#include "codec/vec_bmi2.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W
@@ -41,6 +45,8 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/vec_avx2.tmpl.h"
 
+#include "codec/vec_bmi2.tmpl.h"
+
 #include "codec/block.tmpl.h"
 #undef PZ_W
 
@@ -48,6 +54,8 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 #include "codec/marks.tmpl.h"
 
 #include "codec/vec_avx2.tmpl.h"
+
+#include "codec/vec_bmi2.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W

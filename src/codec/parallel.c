@@ -34,9 +34,9 @@ struct encoding {
     uint64_t chunks;
     uint8_t *dst;
     size_t dst_bytes;
-    _Atomic uint64_t taken;  /* chunks before the next part that nobody has taken */
-    _Atomic uint64_t placed; /* chunks before the first part that has no place yet */
-    size_t end;              /* of the stream so far; for the thread whose part is next */
+    atomic_size_t taken;  /* chunks before the next part that nobody has taken */
+    atomic_size_t placed; /* chunks before the first part that has no place yet */
+    size_t end;           /* of the stream so far; for the thread whose part is next */
     atomic_bool full;
 };
 
@@ -116,7 +116,7 @@ pz_status pz_stream_encode_on(pz_threads *threads, pz_mode mode, const void *raw
 struct measuring {
     struct pzi_tensor tensor;
     uint64_t chunks;
-    _Atomic uint64_t taken;
+    atomic_size_t taken;
     atomic_flag adding;
     pz_stats *stats;
 };

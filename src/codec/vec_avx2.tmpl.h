@@ -1,4 +1,5 @@
-/* Template, parameter PZ_W: the vocabulary of block.tmpl.h, see vec_scalar.tmpl.h, in AVX2. */
+/* Template, parameter PZ_W: the vocabulary of block.tmpl.h, see vec_scalar.tmpl.h, in AVX2.
+ * gather and scatter stand in vec_bmi2.tmpl.h. */
 
 /* PZ_LANES(op) works on symbols, PZ_FIELDS(op) on planes, which have N bits. */
 #if PZ_W == 8
@@ -344,25 +345,6 @@ static inline void mark_w8(const plane_w8 *b, unsigned P, plane_w8 all, marks_w8
     mark_plain_w8(b, P, all, marks);
 }
 
-static inline plane_w8 extract_w8(plane_w8 b, plane_w8 mask)
-{
-    const unsigned low_count = pzi_count64(mask.lo);
-    const uint64_t lo = _pext_u64(b.lo, mask.lo), hi = _pext_u64(b.hi, mask.hi);
-
-    if (low_count == 64)
-        return pzi_p128_of(lo, hi);
-    return pzi_p128_of(lo | hi << low_count, hi >> 1 >> (63 - low_count));
-}
-
-static inline plane_w8 deposit_w8(plane_w8 z, plane_w8 mask)
-{
-    const unsigned low_count = pzi_count64(mask.lo);
-    const uint64_t high =
-        low_count == 64 ? z.hi : z.lo >> low_count | z.hi << 1 << (63 - low_count);
-
-    return pzi_p128_of(_pdep_u64(z.lo, mask.lo), _pdep_u64(high, mask.hi));
-}
-
 #else
 
 /* Bit j is set if field j, of ones or zeros, is ones. */
@@ -429,34 +411,7 @@ PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MAR
         PZ_CAT(mark_plane)(marks, PZ_W, b[PZ_W], b[PZ_W], all);
 }
 
-static inline PZ_PLANE PZ_CAT(extract)(PZ_PLANE b, PZ_PLANE mask)
-{
-    return (PZ_PLANE)_pext_u64(b, mask);
-}
-
-static inline PZ_PLANE PZ_CAT(deposit)(PZ_PLANE z, PZ_PLANE mask)
-{
-    return (PZ_PLANE)_pdep_u64(z, mask);
-}
-
 #endif
-
-static inline void PZ_CAT(gather)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE mask,
-                                  PZ_PLANE *z)
-{
-    (void)bytes;
-    for (unsigned j = 0; j < PZ_W; j++)
-        z[j] = PZ_CAT(extract)(b[j], mask);
-}
-
-static inline void PZ_CAT(scatter)(const PZ_PLANE *z, PZ_PLANE mask, uint8_t *bytes)
-{
-    PZ_PLANE b[PZ_W];
-
-    for (unsigned j = 0; j < PZ_W; j++)
-        b[j] = PZ_CAT(deposit)(z[j], mask);
-    PZ_CAT(unplanes)(b, bytes);
-}
 
 #undef PZ_LANES
 #undef PZ_FIELDS

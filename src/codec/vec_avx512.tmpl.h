@@ -1,0 +1,189 @@
+/* Template, parameter PZ_W: the vocabulary of block.tmpl.h, see vec_scalar.tmpl.h, in AVX-512 with
+ * VBMI and GFNI.  gather and scatter stand in vec_bmi2.tmpl.h. */
+
+/* PZ_LANES works on symbols, PZ_FIELDS on planes, which have N bits. */
+#if PZ_W == 8
+#define PZ_LANES(op, suffix) _mm512_##op##8##suffix
+#elif PZ_W == 16
+#define PZ_LANES(op, suffix) _mm512_##op##16##suffix
+#define PZ_FIELDS(op, suffix) _mm512_##op##64##suffix
+#elif PZ_W == 32
+#define PZ_LANES(op, suffix) _mm512_##op##32##suffix
+#define PZ_FIELDS(op, suffix) _mm512_##op##32##suffix
+#elif PZ_W == 64
+#define PZ_LANES(op, suffix) _mm512_##op##64##suffix
+#define PZ_FIELDS(op, suffix) _mm512_##op##16##suffix
+#endif
+
+/* Bytes of a symbol and of a plane.  Matrix h * PZ_PB + g holds byte h of the symbols 8g .. 8g+7,
+ * and after the transposition the planes 8h .. 8h+7 of them. */
+#define PZ_SB (PZ_W / 8)
+#define PZ_PB (PZ_N / 8)
+#define PZ_MATRIX(h, g) (((h)*PZ_PB + (g)) * 8)
+#define PZ_H(i) ((i) / 8 / PZ_PB)
+#define PZ_G(i) ((i) / 8 % PZ_PB)
+
+/* Where byte i comes from: of matrices from symbols, planes from matrices, and back. */
+#define PZ_FROM_SYMBOLS(i) ((8 * PZ_G(i) + 7 - (i) % 8) * PZ_SB + PZ_H(i))
+#define PZ_TO_PLANES(i) (PZ_MATRIX((i) / PZ_PB / 8, (i) % PZ_PB) + (i) / PZ_PB % 8)
+#define PZ_FROM_PLANES(i) ((8 * PZ_H(i) + 7 - (i) % 8) * PZ_PB + PZ_G(i))
+#define PZ_TO_SYMBOLS(i) (PZ_MATRIX((i) % PZ_SB, (i) / PZ_SB / 8) + (i) / PZ_SB % 8)
+
+static inline pzi_pair PZ_CAT(to_planes)(pzi_pair v)
+{
+    static const uint8_t from[128] = {PZI_TABLE_128(PZ_FROM_SYMBOLS)};
+    static const uint8_t to[128] = {PZI_TABLE_128(PZ_TO_PLANES)};
+
+    return pzi_permute(pzi_transpose8(pzi_permute(v, from)), to);
+}
+
+static inline pzi_pair PZ_CAT(from_planes)(pzi_pair v)
+{
+    static const uint8_t from[128] = {PZI_TABLE_128(PZ_FROM_PLANES)};
+    static const uint8_t to[128] = {PZI_TABLE_128(PZ_TO_SYMBOLS)};
+
+    return pzi_permute(pzi_transpose8(pzi_permute(v, from)), to);
+}
+
+static inline void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
+{
+    pzi_store_pair(b, PZ_CAT(to_planes)(pzi_load_pair(bytes)));
+}
+
+static inline void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
+{
+    pzi_store_pair(bytes, PZ_CAT(from_planes)(pzi_load_pair(b)));
+}
+
+/* ---- Symbols -------------------------------------------------------------------------------- */
+
+/* One bit for each symbol of the two halves. */
+static inline PZ_PLANE PZ_CAT(plane_of)(uint64_t lo, uint64_t hi)
+{
+#if PZ_W == 8
+    return pzi_p128_of(lo, hi);
+#else
+    return (PZ_PLANE)(lo | hi << (PZ_N / 2));
+#endif
+}
+
+static inline PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
+{
+    const pzi_pair v = pzi_load_pair(bytes);
+
+    (void)b;
+    return PZ_CAT(plane_of)(PZ_LANES(test_epi, _mask)(v.lo, v.lo),
+                            PZ_LANES(test_epi, _mask)(v.hi, v.hi));
+}
+
+/* Where a is less than b. */
+static inline PZ_PLANE PZ_CAT(less)(pzi_pair a, pzi_pair b)
+{
+    const PZ_PLANE others = PZ_CAT(plane_of)(PZ_LANES(cmple_epu, _mask)(b.lo, a.lo),
+                                             PZ_LANES(cmple_epu, _mask)(b.hi, a.hi));
+
+    return PZ_P(without)(PZ_P(below)(PZ_N), others);
+}
+
+static inline void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE *d)
+{
+    const uint64_t but_last = UINT64_MAX >> PZ_SB;
+    const pzi_pair from = pzi_load_pair(bytes);
+    const pzi_pair to = pzi_move_down(from, _mm512_setzero_si512(), PZ_SB);
+    pzi_pair delta;
+
+    (void)b;
+    delta.lo = PZ_LANES(sub_epi, )(to.lo, from.lo);
+    delta.hi = _mm512_maskz_mov_epi8(but_last, PZ_LANES(sub_epi, )(to.hi, from.hi));
+    d[PZ_W] = PZ_P(and)(PZ_CAT(less)(to, from), PZ_P(below)(PZ_N - 1));
+    pzi_store_pair(d, PZ_CAT(to_planes)(delta));
+}
+
+/* Prefix sums over the symbols of one register. */
+static inline __m512i PZ_CAT(sum_up)(__m512i v)
+{
+    for (int step = PZ_SB; step < 64; step *= 2)
+        v = PZ_LANES(add_epi, )(
+            v, _mm512_maskz_permutexvar_epi8(UINT64_MAX << step, pzi_count_from(-step), v));
+    return v;
+}
+
+static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
+{
+    /* The last symbol, in all places. */
+    const __m512i last =
+        _mm512_or_si512(_mm512_set1_epi8(64 - PZ_SB),
+                        _mm512_and_si512(pzi_count_from(0), _mm512_set1_epi8(PZ_SB - 1)));
+    const __m512i first = _mm512_set1_epi64((long long)((uint64_t)base << (64 - PZ_W)));
+    const pzi_pair delta = pzi_move_up(PZ_CAT(from_planes)(pzi_load_pair(d)), first, PZ_SB);
+    pzi_pair sum;
+
+    sum.lo = PZ_CAT(sum_up)(delta.lo);
+    sum.hi = PZ_LANES(add_epi, )(PZ_CAT(sum_up)(delta.hi), _mm512_permutexvar_epi8(last, sum.lo));
+    pzi_store_pair(bytes, sum);
+    return PZ_P(down)(PZ_CAT(less)(sum, delta));
+}
+
+/* ---- Planes --------------------------------------------------------------------------------- */
+
+#if PZ_W == 8
+
+static inline void mark_w8(const plane_w8 *b, unsigned P, plane_w8 all, marks_w8 *marks)
+{
+    mark_plain_w8(b, P, all, marks);
+}
+
+#else
+
+/* Sorts the planes of one register, given those above each, into bits from 0 up; the conditions are
+ * those of pzi_p64_shape(). */
+static inline void PZ_CAT(mark_half)(__m512i b, __m512i above, __m512i all, uint64_t *some,
+                                     uint64_t *many, uint64_t *spread)
+{
+    const __m512i ones = _mm512_set1_epi8(-1), x = _mm512_xor_si512(b, above);
+    const __m512i low = _mm512_and_si512(x, PZ_FIELDS(sub_epi, )(_mm512_setzero_si512(), x));
+    const __m512i rest = _mm512_xor_si512(x, low);
+    const __m512i third = _mm512_and_si512(rest, PZ_FIELDS(add_epi, )(rest, ones));
+    const __m512i filled = _mm512_or_si512(x, _mm512_xor_si512(all, ones));
+    const __m512i apart = _mm512_and_si512(PZ_FIELDS(add_epi, )(filled, low), x);
+    const __m512i no_place = _mm512_or_si512(third, apart), holes = _mm512_xor_si512(x, all);
+
+    *some = PZ_FIELDS(test_epi, _mask)(x, x);
+    *many = PZ_FIELDS(test_epi, _mask)(holes, holes) & PZ_FIELDS(test_epi, _mask)(b, b);
+    *spread = PZ_FIELDS(test_epi, _mask)(no_place, no_place);
+}
+
+static inline __m512i PZ_CAT(fields)(PZ_PLANE plane)
+{
+    return _mm512_set1_epi64((long long)(plane * (UINT64_MAX / (PZ_PLANE) ~(PZ_PLANE)0)));
+}
+
+PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
+{
+    const __m512i present = PZ_CAT(fields)(all);
+    const pzi_pair planes = pzi_load_pair(b);
+    const pzi_pair above = pzi_move_down(planes, _mm512_set1_epi64((long long)b[PZ_W]), PZ_PB);
+    uint64_t some[2], many[2], spread[2];
+
+    PZ_CAT(mark_half)(planes.lo, above.lo, present, &some[0], &many[0], &spread[0]);
+    PZ_CAT(mark_half)(planes.hi, above.hi, present, &some[1], &many[1], &spread[1]);
+    marks->some = PZ_M(of)(some[0] | some[1] << (PZ_W / 2), 0);
+    marks->brief = PZ_M(without)(marks->some, PZ_M(of)(many[0] | many[1] << (PZ_W / 2), 0));
+    marks->place = PZ_M(without)(marks->some, PZ_M(of)(spread[0] | spread[1] << (PZ_W / 2), 0));
+    if (P > PZ_W)
+        PZ_CAT(mark_plane)(marks, PZ_W, b[PZ_W], b[PZ_W], all);
+}
+
+#endif
+
+#undef PZ_LANES
+#undef PZ_FIELDS
+#undef PZ_SB
+#undef PZ_PB
+#undef PZ_MATRIX
+#undef PZ_H
+#undef PZ_G
+#undef PZ_FROM_SYMBOLS
+#undef PZ_TO_PLANES
+#undef PZ_FROM_PLANES
+#undef PZ_TO_SYMBOLS
