@@ -56,7 +56,7 @@ static option hw_options[] = {
     OPTION(0, "lane-area-factor", "X", parse_number, &options.spec.lane_area_factor,
            "area of a lane over BPC's compressor"),
     OPTION(0, "density-scaling", "X", parse_number, &options.spec.density_scaling,
-           "density of the target process over BPC's process"),
+           "area in BPC's process over area in the target process"),
     OPTION(0, "die-area", "MM2", parse_number, &options.spec.die_area_mm2,
            "area of the GPU in square millimeters"),
     OPTION(0, "bpc-power", "W", parse_number, &options.spec.bpc_power_w,
@@ -122,6 +122,13 @@ static void prepare(void)
         add_default(entry);
 }
 
+static bool is_finite(const pz_engine_cost *cost)
+{
+    return isfinite(cost->throughput_bps) && isfinite(cost->lane_area_mm2) &&
+           isfinite(cost->area_mm2) && isfinite(cost->die_share) && isfinite(cost->power_w) &&
+           isfinite(cost->latency_ns);
+}
+
 static int run(char **operands, size_t count)
 {
     table *results = table_new(columns, LENGTH(columns));
@@ -129,8 +136,7 @@ static int run(char **operands, size_t count)
 
     (void)operands;
     (void)count;
-    if (pz_engine_cost_of(&options.spec, &cost) != PZ_OK || !isfinite(cost.throughput_bps) ||
-        !isfinite(cost.area_mm2) || !isfinite(cost.power_w))
+    if (pz_engine_cost_of(&options.spec, &cost) != PZ_OK || !is_finite(&cost))
         return fail_usage("the numbers lead out of the range of the model");
     fill(results, &options.spec, &cost);
     if (options.json)

@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "units.h"
 
+#include "memory.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
@@ -15,8 +17,8 @@
 /* A decimal number as written: no sign, no exponent, no hexadecimal, no "nan". */
 struct decimal {
     uint64_t whole;
-    double part; /* what follows the point, 0 <= part < 1 */
-    bool has_point;
+    const char *part; /* the digits that follow the point */
+    size_t part_digits;
     bool too_large;
     const char *end; /* after the number and blanks; NULL: no number at all */
 };
@@ -37,15 +39,31 @@ static struct decimal read_decimal(const char *text)
     if (text == begin)
         return number;
     if (*text == '.' && isdigit((unsigned char)text[1])) {
-        number.has_point = true;
-        number.part = strtod(text, NULL);
-        for (text++; isdigit((unsigned char)*text);)
-            text++;
+        number.part = text + 1;
+        number.part_digits = strspn(number.part, "0123456789");
+        text = number.part + number.part_digits;
     }
     while (*text == ' ')
         text++;
     number.end = text;
     return number;
+}
+
+/* A digit before those that make part of a whole: (digit * whole + part) / 10.  Rounding down each
+ * time gives the same as doing so in the end.  whole is at most 2^60. */
+static uint64_t put_digit(uint64_t digit, uint64_t part, uint64_t whole)
+{
+    return (digit * whole + part) / 10;
+}
+
+/* What the digits after the point are of a whole, rounded down. */
+static uint64_t part_of(const struct decimal *number, uint64_t whole)
+{
+    uint64_t part = 0;
+
+    for (size_t i = number->part_digits; i > 0; i--)
+        part = put_digit((uint64_t)(number->part[i - 1] - '0'), part, whole);
+    return part;
 }
 
 /* The factor of a unit; 0 if there is no such unit. */
@@ -80,9 +98,9 @@ const char *units_parse_bytes(const char *text, uint64_t *bytes)
     factor = unit_factor(number.end);
     if (factor == 0)
         return "unknown unit; known are B, K, M, G, T, P, E, KiB ... and KB ...";
-    if (number.has_point && factor == 1)
+    if (number.part_digits > 0 && factor == 1)
         return "it is not a whole number of bytes; give a unit or a per cent sign";
-    part = (uint64_t)(number.part * (double)factor);
+    part = part_of(&number, factor);
     if (number.too_large || number.whole > (LIMIT - 1 - part) / factor)
         return "it is 2^63 bytes or more";
     *bytes = number.whole * factor + part;
@@ -93,7 +111,7 @@ const char *units_parse_count(const char *text, uint64_t *count)
 {
     struct decimal number = read_decimal(text);
 
-    if (number.end == NULL || number.has_point || *number.end != '\0')
+    if (number.end == NULL || number.part_digits > 0 || *number.end != '\0')
         return text[0] == '-' ? "it cannot be negative" : "it is not a whole number";
     if (number.too_large)
         return "it is 2^63 or more";
@@ -125,7 +143,6 @@ const char *units_parse_positive(const char *text, double *number)
 const char *units_parse_hertz(const char *text, double *hertz)
 {
     size_t length = strspn(text, "0123456789.eE+-");
-    char digits[64];
     double factor, number;
     const char *problem;
 
@@ -135,22 +152,28 @@ const char *units_parse_hertz(const char *text, double *hertz)
         factor = 1e6;
     else
         return "it is not a frequency; write for example 1.5, 1.5GHz or 800MHz";
-    snprintf(digits, sizeof digits, "%.*s", (int)length, text);
-    problem = units_parse_positive(digits, &number);
-    if (problem == NULL)
-        *hertz = number * factor;
-    return problem;
+    problem = units_parse_positive(memory_text("%.*s", (int)length, text), &number);
+    if (problem != NULL)
+        return problem;
+    if (!isfinite(number * factor))
+        return "it is too large";
+    *hertz = number * factor;
+    return NULL;
 }
 
-static const char *parse_percent(const char *text, struct decimal number, budget *value)
+static bool is_zero(const struct decimal *number)
 {
-    double percent = (double)number.whole + number.part;
+    return number->whole == 0 &&
+           (number->part_digits == 0 || strspn(number->part, "0") >= number->part_digits);
+}
 
-    if (number.too_large || percent > 1e6)
+static const char *parse_percent(const char *text, const struct decimal *number, budget *value)
+{
+    if (number->too_large || number->whole > 1000000)
         return "it is more than a million per cent";
-    if (!(percent > 0))
+    if (is_zero(number))
         return "a budget must be greater than 0";
-    *value = (budget){.text = text, .fraction = percent / 100};
+    *value = (budget){.text = text, .is_percent = true};
     return NULL;
 }
 
@@ -163,7 +186,7 @@ const char *units_parse_budget(const char *text, budget *value)
     if (text[0] == '-')
         return "a budget must be greater than 0";
     if (number.end != NULL && strcmp(number.end, "%") == 0)
-        return parse_percent(text, number, value);
+        return parse_percent(text, &number, value);
     if (number.end == NULL)
         return "it is not a budget; write for example 12GiB or 50%";
     problem = units_parse_bytes(text, &bytes);
@@ -177,12 +200,18 @@ const char *units_parse_budget(const char *text, budget *value)
 
 uint64_t units_budget_bytes(const budget *value, uint64_t peak_bytes)
 {
-    double bytes;
+    struct decimal number;
+    uint64_t times, part;
 
-    if (value->fraction == 0)
+    if (!value->is_percent)
         return value->bytes;
-    bytes = value->fraction * (double)peak_bytes;
-    return bytes < (double)LIMIT ? (uint64_t)bytes : LIMIT - 1;
+    number = read_decimal(value->text);
+    part = put_digit(number.whole % 10, part_of(&number, peak_bytes), peak_bytes);
+    part = put_digit(number.whole / 10 % 10, part, peak_bytes);
+    times = number.whole / 100;
+    if (peak_bytes > 0 && times > (LIMIT - 1 - part) / peak_bytes)
+        return LIMIT - 1;
+    return times * peak_bytes + part;
 }
 
 const char *units_bytes(uint64_t bytes, char text[UNITS_TEXT])

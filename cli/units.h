@@ -3,6 +3,7 @@
 #ifndef CLI_UNITS_H
 #define CLI_UNITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Bytes: "12GiB", "1.5g", "512 MiB", "4096"; K, KiB, ... are powers of 1024, KB, ... of 1000.
@@ -21,12 +22,13 @@ const char *units_parse_hertz(const char *text, double *hertz);
 /* A budget: bytes with a unit, or "50%" of the peak. */
 typedef struct budget {
     const char *text; /* as it was given */
-    double fraction;  /* of the peak; 0 if the budget is in bytes */
-    uint64_t bytes;
+    bool is_percent;  /* of the peak */
+    uint64_t bytes;   /* else */
 } budget;
 const char *units_parse_budget(const char *text, budget *value);
 
-/* The budget in bytes for a peak; 0 if it is less than one byte. */
+/* The budget in bytes for a peak of at most 2^60 bytes, as those of traces are: exact, rounded down,
+ * so 0 if it is less than one byte. */
 uint64_t units_budget_bytes(const budget *value, uint64_t peak_bytes);
 
 /* "1.50 GiB", into text and returned. */

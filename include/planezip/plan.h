@@ -339,7 +339,8 @@ typedef struct pz_engine_spec {
     double latency_cycles;        /* 11, BPC's compressor */
     double bpc_area_um2;          /* 48000 in the source process */
     double lane_area_factor;      /* 3: lane area over BPC's compressor */
-    double density_scaling;       /* 16: source process over target process */
+    double density_scaling;       /* 16: area in the source process over area in the target
+                                     process */
     double die_area_mm2;          /* 826, the A100 */
     double bpc_power_w;           /* 0.007 */
     double bpc_clock_hz;          /* 800e6, at which that power was given */

@@ -55,7 +55,7 @@ for verb in "trace check" "ratios show" "platform show" "measure --index" \
     "plan --platform A --budget 9% --trace" "simulate --platform A --trace $tiny --plan"; do
     # shellcheck disable=SC2086 # options
     refuse 1 "a huge file: $verb" $verb ./huge
-    says "file and limit are named" '^planezip: ./huge: it is larger than 1.00 GiB, the limit of such'
+    says "file and limit are named" '^planezip: ./huge: it is larger than 1.00 GiB, the limit of'
 done
 status=0
 "$PLANEZIP" trace check - <huge >out.txt 2>err.txt || status=$?

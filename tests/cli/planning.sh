@@ -73,6 +73,31 @@ assert len(same) > 20 and all(a[key] == b[key] for key in same), (a, b)'
     refuse 1 "less than the least budget" $make_plan --budget $((least - least / 100))
 }
 
+# Per cent of a peak that no double holds.
+python3 - "$tiny" <<'PYTHON'
+import json, sys
+trace = json.load(open(sys.argv[1]))
+for i in range(127):
+    trace["storages"].append(dict(trace["storages"][4], id=100 + i, slot=2 + i, bytes=2**48 - 1))
+    trace["ops"][1]["writes"].append(100 + i)
+    trace["ops"][6]["reads"].append(100 + i)
+json.dump(trace, open("vast.json", "w"))
+PYTHON
+for percent in 100 100.0 100.000000000000000001 123.456789012345678901 199.99 25000 7000.07; do
+    run 0 "$percent % of a vast peak" plan --trace vast.json --platform A --budget $percent% --json
+    check "is exact" test "$(field '__import__("fractions").Fraction("'$percent'") / 100 *
+        data["peak_without_plan_bytes"] // 1 == data["budget_bytes"] and
+        data["peak_without_plan_bytes"] > 2**53 and data["peak_without_plan_bytes"] % 2 == 1')" \
+        = True
+done
+run 0 "a million per cent of it" plan --trace vast.json --platform A --budget 1000000% --json
+check "ends below 2^63" test "$(field 'data["budget_bytes"] == 2**63 - 1')" = True
+for budget in 1.1EiB=1268213655067531673 0.7EB=700000000000000000 0.3gb=300000000 \
+    7.9999999999999999999EiB=9223372036854775807; do
+    run 0 "a budget of ${budget%=*}" plan --trace "$tiny" --platform A --budget "${budget%=*}" --json
+    check "is exact" test "$(field 'data["budget_bytes"]')" -eq "${budget#*=}"
+done
+
 for policy in recomp swap dte dte+codec bw bw+codec bw+zvc planezip; do
     for platform in A B B-software; do
         run 0 "$policy on $platform" plan --trace "$tiny" --ratios "$tiny_ratios" \

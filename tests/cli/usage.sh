@@ -100,6 +100,18 @@ refuse 2 "a negative clock" hw --clock -1
 refuse 2 "a clock of nan" hw --clock nan
 refuse 2 "an infinite area" hw --bpc-area 1e999
 refuse 2 "an unknown unit of a clock" hw --clock 3THz
+long=0.$(printf '%080d' 0)1e81
+run 0 "a clock of many digits" hw --clock 1.$(printf '%080d' 0)e3MHz --json
+check "is read to its end" test "$(field 'data["clock_hz"]')" = 1000000000.0
+run 0 "a clock of many digits and an exponent" hw --clock "$long" --json
+check "is read to its end" test "$(field 'data["clock_hz"]')" = 1000000000.0
+for clock in 1e300 1e308 1e301GHz 1e308MHz 1.5.2 1e 1-2 e5 .; do
+    refuse 2 "a clock of $clock" hw --clock "$clock"
+done
+for option in die-area:1e-320 bpc-clock:1e-320 cycles-per-block:1e-320 density-scaling:1e-320 \
+    power-scaling:1e-320 bpc-area:1e308 lane-area-factor:1e308 clock:1e-310; do
+    refuse 2 "a result that is infinite by --${option%:*}" hw "--${option%:*}" "${option#*:}"
+done
 refuse 2 "numbers whose result overflows" hw --clock 1e300GHz --bytes-per-block 1e300
 
 # hw tells its defaults, and what its factors divide.
