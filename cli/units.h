@@ -27,8 +27,8 @@ typedef struct budget {
 } budget;
 const char *units_parse_budget(const char *text, budget *value);
 
-/* The budget in bytes for a peak of at most 2^60 bytes, as those of traces are: exact, rounded down,
- * so 0 if it is less than one byte. */
+/* The budget in bytes for a peak of at most 2^60 bytes, as those of traces are: exact, then rounded
+ * down; 0 if it is less than one byte. */
 uint64_t units_budget_bytes(const budget *value, uint64_t peak_bytes);
 
 /* "1.50 GiB", into text and returned. */

@@ -94,7 +94,8 @@ run 0 "a million per cent of it" plan --trace vast.json --platform A --budget 10
 check "ends below 2^63" test "$(field 'data["budget_bytes"] == 2**63 - 1')" = True
 for budget in 1.1EiB=1268213655067531673 0.7EB=700000000000000000 0.3gb=300000000 \
     7.9999999999999999999EiB=9223372036854775807; do
-    run 0 "a budget of ${budget%=*}" plan --trace "$tiny" --platform A --budget "${budget%=*}" --json
+    run 0 "a budget of ${budget%=*}" plan --trace "$tiny" --platform A --json \
+        --budget "${budget%=*}"
     check "is exact" test "$(field 'data["budget_bytes"]')" -eq "${budget#*=}"
 done
 
