@@ -1,4 +1,5 @@
 /* planezip ratios: tables of ratios, the predictor's memory between runs. */
+#include "clean.h"
 #include "commands.h"
 #include "errors.h"
 #include "input.h"
@@ -10,10 +11,13 @@
 #include <planezip/plan.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { MODEL_BYTES = 63 };
 
 static struct {
     const char *trace, *codec, *output, *model;
@@ -260,14 +264,25 @@ static bool is_utf8(const char *text)
     return value != NULL;
 }
 
+/* What is wrong with the name of a new table's model, or NULL. */
+static const char *check_model(const char *model)
+{
+    if (!is_utf8(model))
+        return "it is not UTF-8";
+    if (!clean_is(model))
+        return "it contains a control character";
+    return strlen(model) > MODEL_BYTES ? "it is longer than 63 bytes" : NULL;
+}
+
 static int open_table(const char *file, pz_predictor **predictor)
 {
+    const char *problem = check_model(model_of(file));
     pz_status result;
 
     if (strcmp(file, "-") == 0 || access(file, F_OK) == 0 || errno != ENOENT)
         return input_predictor(file, predictor);
-    if (!is_utf8(model_of(file)))
-        return fail(file, NULL, "give --model", "its name would be the model's, but is not UTF-8");
+    if (problem != NULL)
+        return fail(file, NULL, "give --model", "its name would be the model's, but %s", problem);
     result = pz_predictor_new(model_of(file), predictor);
     if (result != PZ_OK)
         return fail_status(file, result, NULL);
@@ -277,12 +292,19 @@ static int open_table(const char *file, pz_predictor **predictor)
 
 static int check_measurement(void)
 {
-    if (options.model != NULL && !is_utf8(options.model))
-        return fail_usage("--model: it is not UTF-8");
-    if (options.slot < 0)
-        return fail_usage("--slot -1: it cannot be negative");
+    const char *problem = options.model != NULL ? check_model(options.model) : NULL;
+
+    if (problem != NULL)
+        return fail_usage("--model '%s': %s", options.model, problem);
+    if (options.op > INT32_MAX)
+        return fail_usage("--op %" PRId64 ": it must be -1 to %" PRId32, options.op, INT32_MAX);
+    if (options.slot < 0 || options.slot > INT32_MAX)
+        return fail_usage("--slot %" PRId64 ": it must be 0 to %" PRId32, options.slot, INT32_MAX);
     if (options.coded_bytes == 0 && options.raw_bytes > 0)
         return fail_usage("--coded 0: only an empty tensor has no stream");
+    if (options.coded_bytes > 0 && options.raw_bytes == 0)
+        return fail_usage("--coded %" PRIu64 ": it must be 0, as an empty tensor has no stream",
+                          options.coded_bytes);
     return STATUS_OK;
 }
 

@@ -81,6 +81,8 @@ static const char *take_rate(const char *part, void *target)
     double value;
     const char *problem = units_parse_positive(part, &value);
 
+    if (problem == NULL && !isfinite(value * 1e9))
+        problem = "it is too large";
     if (problem == NULL)
         add_number(target, value * 1e9);
     return problem;

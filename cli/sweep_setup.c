@@ -126,11 +126,39 @@ static void add_variants(const pz_platform *platform, const sweep_overrides *ove
         }
 }
 
+static size_t count_variants(const sweep_overrides *overrides)
+{
+    size_t engines = overrides->engines + overrides->engines_per_link;
+
+    return (overrides->links > 0 ? overrides->links : 1) * (engines > 0 ? engines : 1);
+}
+
+/* A variant of add_variants() that no platform may be. */
+static int fail_variant(const pz_platform *platform, const sweep_overrides *overrides,
+                        size_t variant, const pz_diag *diag)
+{
+    size_t engines = overrides->engines + overrides->engines_per_link;
+    size_t engine = engines > 0 ? variant % engines : 0;
+    const char *name = "--engine-per-link";
+    double value;
+
+    if (overrides->links > 0 && strcmp(diag->path, "engine_bytes_per_s") != 0) {
+        name = "--link";
+        value = platform->d2h_bps / 1e9;
+    } else if (overrides->engines > 0) {
+        name = "--engine";
+        value = overrides->engine_bps[engine] / 1e9;
+    } else {
+        value = overrides->engine_per_link[engine];
+    }
+    return fail_usage("%s %g: on platform %s, %s %s", name, value, platform->name, diag->path,
+                      diag->text);
+}
+
 int sweep_load_platforms(const word_list *names, const sweep_overrides *overrides,
                          pz_platform **platforms, size_t *count)
 {
-    size_t engines = overrides->engines + overrides->engines_per_link;
-    size_t variants = (overrides->links > 0 ? overrides->links : 1) * (engines > 0 ? engines : 1);
+    size_t variants = count_variants(overrides);
     pz_diag diag = {0};
 
     *count = 0;
@@ -145,7 +173,7 @@ int sweep_load_platforms(const word_list *names, const sweep_overrides *override
     }
     for (size_t i = 0; i < *count; i++)
         if (pz_platform_check(&(*platforms)[i], &diag) != PZ_OK)
-            return fail_usage("platform %s with these rates: %s", (*platforms)[i].name, diag.text);
+            return fail_variant(&(*platforms)[i], overrides, i % variants, &diag);
     return STATUS_OK;
 }
 

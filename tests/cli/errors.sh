@@ -201,7 +201,21 @@ done
 for rate in 0 -1 nan inf 1e999 12x ''; do
     refuse 2 "a link of '$rate'" sweep --trace "$tiny" --link "$rate"
 done
-refuse 2 "a link beyond what a platform may have" sweep --trace "$tiny" --link 1e290
+# Rates beyond what a platform may have: option, value and field are named.
+sweep_rate()
+{
+    wanted=$1
+    shift
+    refuse 2 "a sweep with $*" sweep --trace "$tiny" "$@"
+    says "option and value are named" "^planezip: sweep: $wanted"
+}
+sweep_rate '--link 1e+290: on platform A, d2h_bytes_per_s is 1e+299, outside ' --link 12,1e290
+sweep_rate "--link '12,1e308': it is too large;" --link 12,1e308
+sweep_rate '--link 1e-09: on platform B, d2h_bytes_per_s' --link 1e-9 --engine 64 --platform B
+sweep_rate '--engine 1e+08: on platform A, engine_bytes_per_s' --link 12,24 --engine 64,1e8
+sweep_rate "--engine '1e300': it is too large;" --engine 1e300
+sweep_rate '--engine-per-link 1e+06: on platform A, engine_b' --link 12 --engine-per-link 2,1e6
+sweep_rate '--engine-per-link 1e+308: on platform B, engine_b' --platform B --engine-per-link 1e308
 
 # A platform on which the second of two traces has no time that can be counted.
 sed 's/\("math_flops_per_s":\) *[0-9.e+]*/\1 1000000/' platform.json >slow.json

@@ -48,6 +48,25 @@ update="--op 0 --slot 0 --codec planezip --precision bf16 --raw 1MiB --coded 256
     refuse 2 "a negative slot" ratios update bert.json $update --slot -1
     refuse 2 "an unknown codec" ratios update bert.json $update --codec lz4
     refuse 2 "an unknown precision" ratios update bert.json $update --precision fp8
+    refuse 2 "an operator above the limit" ratios update bert.json $update --op 2147483648
+    says "option and range are named" "--op 2147483648: it must be -1 to 2147483647; see 'plane"
+    refuse 2 "a slot above the limit" ratios update bert.json $update --slot 2147483648
+    says "option and range are named" "--slot 2147483648: it must be 0 to 2147483647; see 'plane"
+    refuse 2 "a stream of nothing" ratios update bert.json $update --raw 0 --coded 50
+    says "the option is named" '--coded 50: it must be 0'
+    run 0 "the last operator and slot" ratios update bert.json $update --op 2147483647 \
+        --slot 2147483647 --raw 0 --coded 0 -o bert.json -f
+    run 0 "are in the table" ratios show bert.json
+    long=$(printf '%064d' 0)
+    refuse 2 "a long model" ratios update none.json $update --model "$long"
+    says "option and limit are named" "--model '0*': it is longer than 63 bytes; see 'planezip"
+    run 0 "the longest model" ratios update none.json $update --model "${long%0}" -o long.json
+    run 0 "can be read" ratios show long.json
+    refuse 1 "a long name of a table" ratios update "$long.json" $update
+    says "the option is named" 'but it is longer than 63 bytes; give --model$'
+    refuse 2 "a model with a control character" ratios update none.json $update \
+        --model "$(printf 'a\302\233b')"
+    refuse 1 "a name of a table with one" ratios update "$(printf 'a\tb.json')" $update
     refuse 2 "a size of 2^63" ratios update bert.json $update --raw 9223372036854775808
     printf '{"format":' >broken.json
     refuse 1 "a broken table is not created anew" ratios update broken.json $update -o out.json
