@@ -20,7 +20,7 @@ STYLE = {  # policy: label, colour, line
 }
 TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121",
           "efficientnet_b0": "EfficientNet-B0", "vit_b_16": "ViT-B/16", "gpt2": "GPT-2"}
-GPUS = {"A": "A: RTX 2080 Ti, FP32\nPCIe 3", "B": "B: A100, BF16\nPCIe 4"}
+GPUS = {"A": "A: RTX 2080 Ti, FP32\nPCIe 3, engine", "B": "B: A100, BF16\nPCIe 4, engine"}
 
 
 def curve(rows, model, platform, policy):

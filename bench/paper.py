@@ -199,7 +199,7 @@ def section_v_d(rows):
 
 
 def figure_6():
-    title("Figure 6: platform B at 50 %, mean overhead in %")
+    title("Figure 6: platform B at 50 %, mean overhead in % (6a: engine of 4 x the link)")
     head()
     gains = {24: (5.7, 5.7), 48: (6.4, 6.7)}
     common = ("--platform", "B", "--budget", "50%", *many("--policy", ["recomp", "bw", "planezip"]))
@@ -265,6 +265,8 @@ def section_iii_d():
 
 
 def main():
+    print("Ratios: the `paper` tables (README and demo: the `measured` ones).  prototype: the")
+    print("throw-away simulator in which the readings of docs/simulator.md were found.")
     shown = run("trace", "show", *TRACES, *many("--platform", PLATFORMS))
     table_1(shown["traces"])
     figure_1(shown["platforms"])

@@ -4,7 +4,8 @@
 # Usage: check_install.sh BUILD_FOLDER [COMPILER]
 set -euo pipefail
 
-build=$1
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=$(cd "$1" && pwd)
 cc=${2:-cc}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -50,6 +51,15 @@ done
     $(pkg-config --static --libs planezip | sed 's/-lplanezip//')
 cmake -S . -B build "-DCMAKE_C_COMPILER=$cc" "-DCMAKE_PREFIX_PATH=$prefix" >/dev/null
 cmake --build build >/dev/null
+
+# The README's program.
+# shellcheck disable=SC2046
+"$cc" -std=c11 -pedantic -Wall -Wextra -Werror "$root/examples/half.c" -o half \
+    $(pkg-config --cflags --libs planezip)
+if [ -d "$build/data/traces" ]; then
+    LD_LIBRARY_PATH=$library ./half "$build/data/traces/gpt2.json" \
+        "$build/data/ratios/measured_gpt2.json" | grep -q '^gpt2: 7\.[67] % slower'
+fi
 
 version=$(pkg-config --modversion planezip)
 for program in user_shared user_static build/user_cmake; do

@@ -121,6 +121,7 @@ struct run {
     pzi_planner planner;
     pzi_copies copies, raw_copies; /* with the planned ratios, and without compression */
     pz_setup planned;              /* the setup that candidates are simulated with */
+    bool plain;                    /* for now nothing is compressed, whatever the policy says */
     pz_plan *trial;
 };
 
@@ -128,7 +129,8 @@ struct run {
 static bool make_candidate(struct run *run, const struct candidate *candidate, uint64_t limit_bytes)
 {
     pzi_planner *p = &run->planner;
-    const pzi_copies *copies = candidate->uncompressed ? &run->raw_copies : &run->copies;
+    const bool raw = candidate->uncompressed || run->plain;
+    const pzi_copies *copies = raw ? &run->raw_copies : &run->copies;
     pzi_draft_start(p, limit_bytes);
     if (candidate->eta > 0)
         pzi_admit_swaps(p, copies, candidate->ranking, candidate->eta);
@@ -152,33 +154,59 @@ static pz_status try_candidate(struct run *run, const struct candidate *candidat
                                pz_report *report)
 {
     pz_status status = PZ_ERR_INFEASIBLE;
+    pz_setup setup = run->planned;
+    if (run->plain)
+        setup.predicted = NULL;
     for (int step = first_step; status == PZ_ERR_INFEASIBLE && step <= REPLANS; step++) {
-        const uint64_t limit = tightened(run->planned.budget_bytes, step);
-        if (!make_candidate(run, candidate, limit))
+        if (!make_candidate(run, candidate, tightened(setup.budget_bytes, step)))
             break;
-        status = pzi_simulate(run->planner.work, &run->planner.replayer, &run->planned, run->trial,
-                              report, NULL, NULL);
+        status = pzi_simulate(run->planner.work, &run->planner.replayer, &setup, run->trial, report,
+                              NULL, NULL);
     }
     return run->planner.no_memory ? PZ_ERR_MEMORY : status;
+}
+
+/* Tries the first n candidates of the policy; a faster plan than *best_ns replaces *plan. */
+static pz_status plan_faster(struct run *run, const struct policy *policy, size_t n, int step,
+                             int64_t *best_ns, pz_plan *plan)
+{
+    for (size_t i = 0; i < n; i++) {
+        pz_report report;
+        const pz_status status = try_candidate(run, &policy->candidates[i], step, &report);
+        if (status != PZ_OK && status != PZ_ERR_INFEASIBLE)
+            return status;
+        if (status != PZ_OK || report.total_ns >= *best_ns)
+            continue;
+        *best_ns = report.total_ns;
+        memcpy(plan->steps, run->trial->steps, plan->n * sizeof *plan->steps);
+        plan->info.predicted_overhead = report.overhead;
+        snprintf(plan->info.candidate, sizeof plan->info.candidate, "%s",
+                 policy->candidates[i].name);
+        snprintf(plan->info.codec, sizeof plan->info.codec, "%s",
+                 run->plain ? "none" : policy->face.codec);
+    }
+    return PZ_OK;
+}
+
+/* A codec in software takes compute time for every transfer, so a plan may be faster without it. */
+static bool may_go_without(const struct run *run, const struct policy *policy)
+{
+    const pz_platform *platform = run->planner.work->platform;
+    return platform->engine_bps <= 0 && platform->software_bps > 0 && policy->n == PORTFOLIO;
 }
 
 /* The fastest candidate of the policy into *plan. */
 static pz_status plan_best(struct run *run, const struct policy *policy, int step, pz_plan *plan)
 {
     int64_t best_ns = INT64_MAX;
-    for (size_t i = 0; i < policy->n; i++) {
-        pz_report report;
-        const pz_status status = try_candidate(run, &policy->candidates[i], step, &report);
-        if (status != PZ_OK && status != PZ_ERR_INFEASIBLE)
-            return status;
-        if (status != PZ_OK || report.total_ns >= best_ns)
-            continue;
-        best_ns = report.total_ns;
-        memcpy(plan->steps, run->trial->steps, plan->n * sizeof *plan->steps);
-        plan->info.predicted_overhead = report.overhead;
-        snprintf(plan->info.candidate, sizeof plan->info.candidate, "%s",
-                 policy->candidates[i].name);
+    pz_status status = plan_faster(run, policy, policy->n, step, &best_ns, plan);
+    if (status == PZ_OK && may_go_without(run, policy)) {
+        run->plain = true;
+        status = plan_faster(run, policy, WITHOUT_COMPRESSION, step, &best_ns, plan);
+        run->plain = false;
     }
+    if (status != PZ_OK)
+        return status;
     return best_ns < INT64_MAX ? PZ_OK : PZ_ERR_INFEASIBLE;
 }
 
@@ -202,8 +230,11 @@ static pz_status plan_and_run(struct run *run, const pz_setup *setup, const stru
         status = plan_best(run, policy, step, plan);
         if (status != PZ_OK)
             return status;
-        status = pzi_simulate(run->planner.work, &run->planner.replayer, setup, plan, report, NULL,
-                              NULL);
+        pz_setup actual = *setup;
+        if (strcmp(plan->info.codec, "none") == 0)
+            actual.predicted = actual.actual = NULL;
+        status = pzi_simulate(run->planner.work, &run->planner.replayer, &actual, plan, report,
+                              NULL, NULL);
     }
     if (status == PZ_OK && policy->unaware)
         plan->info.predicted_overhead = report->overhead;

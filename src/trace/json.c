@@ -263,12 +263,16 @@ const json_t *pzi_get_array(pzi_fields *fields, const char *name)
 int pzi_get_choice(pzi_fields *fields, const char *name, const char *const *names)
 {
     const char *text = pzi_get_string(fields, name);
+    char known[160] = "";
     if (fields->status != PZ_OK)
         return 0;
-    for (int i = 0; names[i]; i++)
+    for (int i = 0; names[i]; i++) {
         if (strcmp(text, names[i]) == 0)
             return i;
-    pzi_bad_field(fields, name, "is \"%.40s\", which is not one of the known words", text);
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    pzi_bad_field(fields, name, "is \"%.40s\"; known are %s", text, known);
     return 0;
 }
 

@@ -187,7 +187,7 @@ static const struct number numbers[] = {
     {"memory_fraction", AT(memory_fraction), 1e-3, 1, false},
     {"d2h_bytes_per_s", AT(d2h_bps), 1e6, 1e16, false},
     {"h2d_bytes_per_s", AT(h2d_bps), 1e6, 1e16, false},
-    {"engine_bytes_per_s", AT(engine_bps), 0, 1e16, true},
+    {"engine_bytes_per_s", AT(engine_bps), 0, 1e16, false},
     {"software_codec_bytes_per_s", AT(software_bps), 0, 1e16, true},
     {"software_codec_compute_share", AT(software_share), 0, 1, true},
 };

@@ -42,7 +42,7 @@ static const struct edit bad_edits[] = {
     {"\"d2h_bytes_per_s\":12e9,", "", PZ_ERR_MEANING, "d2h_bytes_per_s"},
     {"\"h2d_bytes_per_s\":13e9,", "", PZ_ERR_MEANING, "h2d_bytes_per_s"},
     {"64e9", "-1", PZ_ERR_MEANING, "engine_bytes_per_s"},
-    {"\"engine_bytes_per_s\":64e9,", "", PZ_OK, ""},
+    {"\"engine_bytes_per_s\":64e9,", "", PZ_ERR_MEANING, "engine_bytes_per_s"},
     {"\"software_codec_bytes_per_s\":1e9", "\"software_codec_bytes_per_s\":-1", PZ_ERR_MEANING,
      "software_codec_bytes_per_s"},
     {"0.25", "1.5", PZ_ERR_MEANING, "software_codec_compute_share"},
