@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { CHUNK = PZ_CHUNK_BYTES, MAX_RUNS = 99, MAX_LINE = 512 };
 
@@ -158,12 +159,15 @@ static void tile(const struct pool *pool)
 
 /* ---- Timing --------------------------------------------------------------------------------- */
 
-/* Processor time of all threads: on a busy machine still what an idle one would show as time. */
+/* One thread is timed by the processor time that it takes, which on a busy machine is still what an
+ * idle one would show as time; several by the time that passes. */
+static clockid_t clock_used = CLOCK_PROCESS_CPUTIME_ID;
+
 static double now_s(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    clock_gettime(clock_used, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -241,6 +245,7 @@ struct codec {
     void (*encode)(const void *codec);
     void (*decode)(const void *codec);
     pz_mode mode;
+    pz_threads *threads;
 };
 
 static size_t coded_bytes;
@@ -256,21 +261,23 @@ static void measure(const void *what)
     const struct codec *codec = what;
     pz_stats stats;
 
-    check(pz_stream_measure(codec->mode, raw, bench_bytes, &stats));
+    check(pz_stream_measure_on(codec->threads, codec->mode, raw, bench_bytes, &stats));
 }
 
 static void encode(const void *what)
 {
     const struct codec *codec = what;
 
-    check(pz_stream_encode(codec->mode, raw, bench_bytes, coded, coded_capacity, &coded_bytes));
+    check(pz_stream_encode_on(codec->threads, codec->mode, raw, bench_bytes, coded, coded_capacity,
+                              &coded_bytes));
 }
 
 static void decode(const void *what)
 {
     const struct codec *codec = what;
 
-    check(pz_stream_decode(codec->mode, coded, coded_bytes, back, bench_bytes, NULL));
+    check(pz_stream_decode_on(codec->threads, codec->mode, coded, coded_bytes, back, bench_bytes,
+                              NULL));
 }
 
 static void print_rate(double bps)
@@ -305,7 +312,7 @@ static void print_codec(const char *data, const struct codec *codec)
 static void print_isas(const char *data, unsigned w)
 {
     for (unsigned i = pz_isa_count(); i-- > 0;) {
-        struct codec codec = {pz_isa_name(i), measure, encode, decode, {0, 0}};
+        struct codec codec = {pz_isa_name(i), measure, encode, decode, {0, 0}, NULL};
 
         check(pz_isa_select(pz_isa_name(i)));
         check(pz_mode_named("planezip", w, &codec.mode));
@@ -314,15 +321,133 @@ static void print_isas(const char *data, unsigned w)
     check(pz_isa_select(pz_isa_name(pz_isa_count() - 1)));
 }
 
+/* One thread by the same clock first, then powers of two up to the number of processors. */
+static void print_threads(const char *data, unsigned w)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    clock_used = CLOCK_MONOTONIC;
+    for (unsigned count = 1; count <= processors && count <= 64; count *= 2) {
+        const pz_threads_options options = {sizeof options, count, NULL, NULL};
+        struct codec codec = {NULL, measure, encode, decode, {0, 0}, NULL};
+        char name[32];
+
+        snprintf(name, sizeof name, "%u thread%s", count, count > 1 ? "s" : "");
+        codec.name = name;
+        check(pz_mode_named("planezip", w, &codec.mode));
+        check(pz_threads_new(&options, &codec.threads));
+        print_codec(data, &codec);
+        pz_threads_free(codec.threads);
+    }
+    clock_used = CLOCK_PROCESS_CPUTIME_ID;
+}
+
+/* How long a call for a tiny tensor takes. */
+static void print_tiny(void)
+{
+    enum { BYTES = 256, CALLS = 20000 };
+    const size_t places = bench_bytes / BYTES;
+    pz_mode mode;
+    size_t bytes[CALLS], at = 0;
+    double begin, encode_ns, decode_ns;
+
+    check(pz_mode_named("planezip", 16, &mode));
+    begin = now_s();
+    for (size_t i = 0; i < CALLS; i++, at += BYTES + 2)
+        check(pz_stream_encode(mode, raw + i * 7 % places * BYTES, BYTES, coded + at, BYTES + 2,
+                               &bytes[i]));
+    encode_ns = (now_s() - begin) / CALLS * 1e9;
+    at = 0;
+    begin = now_s();
+    for (size_t i = 0; i < CALLS; i++, at += BYTES + 2)
+        check(pz_stream_decode(mode, coded + at, bytes[i], back, BYTES, NULL));
+    decode_ns = (now_s() - begin) / CALLS * 1e9;
+    printf("One call for 256 bytes of bf16: encode %.0f ns, decode %.0f ns\n", encode_ns,
+           decode_ns);
+}
+
+/* ---- Peers, if they are installed: opened at run time, so that nothing is required ----------- */
+
+static void *library;
+
+static void *function(const char *name)
+{
+    void *const found = dlsym(library, name);
+
+    if (found == NULL)
+        fail(name);
+    return found;
+}
+
+static void encode_lz4(const void *unused)
+{
+    int (*compress)(const char *, char *, int, int);
+
+    (void)unused;
+    *(void **)&compress = function("LZ4_compress_default");
+    coded_bytes =
+        (size_t)compress((const char *)raw, (char *)coded, (int)bench_bytes, (int)coded_capacity);
+}
+
+static void decode_lz4(const void *unused)
+{
+    int (*decompress)(const char *, char *, int, int);
+
+    (void)unused;
+    *(void **)&decompress = function("LZ4_decompress_safe");
+    decompress((const char *)coded, (char *)back, (int)coded_bytes, (int)bench_bytes);
+}
+
+static void encode_zstd(const void *unused)
+{
+    size_t (*compress)(void *, size_t, const void *, size_t, int);
+
+    (void)unused;
+    *(void **)&compress = function("ZSTD_compress");
+    coded_bytes = compress(coded, coded_capacity, raw, bench_bytes, 1);
+}
+
+static void decode_zstd(const void *unused)
+{
+    size_t (*decompress)(void *, size_t, const void *, size_t);
+
+    (void)unused;
+    *(void **)&decompress = function("ZSTD_decompress");
+    decompress(back, bench_bytes, coded, coded_bytes);
+}
+
+static void print_peers(const char *data)
+{
+    static const struct {
+        const char *library;
+        struct codec codec;
+    } peers[] = {
+        {"liblz4.so.1", {"lz4", NULL, encode_lz4, decode_lz4, {0, 0}, NULL}},
+        {"libzstd.so.1", {"zstd -1", NULL, encode_zstd, decode_zstd, {0, 0}, NULL}},
+    };
+
+    for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
+        library = dlopen(peers[i].library, RTLD_NOW);
+        if (library == NULL)
+            continue;
+        print_codec(data, &peers[i].codec);
+        dlclose(library);
+    }
+}
+
 /* ---- Program -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name, *kind;
     unsigned w;
+    bool with_peers;
 } sets[] = {
-    {"bf16", "bf16", 16},           {"f32", "f32", 32},
-    {"masks, w 32", "bool", 32},    {"masks, w 8", "bool", 8},
-    {"indices, w 32", "int64", 32}, {"indices, w 64", "int64", 64},
+    {"bf16", "bf16", 16, true},
+    {"f32", "f32", 32, true},
+    {"masks, w 32", "bool", 32, false},
+    {"masks, w 8", "bool", 8, false},
+    {"indices, w 32", "int64", 32, false},
+    {"indices, w 64", "int64", 64, false},
 };
 
 static size_t number_of(const char *name, size_t otherwise, size_t most)
@@ -358,6 +483,7 @@ int main(int argc, char **argv)
     bench_runs = (unsigned)number_of("PZ_BENCH_RUNS", 5, MAX_RUNS);
     random_state = (uint64_t)time(NULL);
     check(pz_stream_bound(bench_bytes, &coded_capacity));
+    coded_capacity += bench_bytes / 16; /* for the peers */
     raw = allocate(bench_bytes);
     back = allocate(bench_bytes);
     coded = allocate(coded_capacity);
@@ -368,6 +494,12 @@ int main(int argc, char **argv)
         if (i == 0)
             print_head();
         print_isas(sets[i].name, sets[i].w);
+        if (sets[i].with_peers) {
+            print_threads(sets[i].name, sets[i].w);
+            print_peers(sets[i].name);
+        }
+        if (i == 0)
+            print_tiny();
         free(pool.data);
     }
     return 0;

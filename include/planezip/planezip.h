@@ -195,7 +195,8 @@ PZ_API void pz_threads_free(pz_threads *threads);
 /* Threads that work on a call; 1 for NULL. */
 PZ_API unsigned pz_threads_count(const pz_threads *threads);
 
-/* As the functions without _on; NULL for threads: the calling thread alone. */
+/* As the functions without _on; NULL for threads: the calling thread alone.  The encoder needs
+ * pz_stream_bound() bytes of dst to use more than one. */
 PZ_API pz_status pz_stream_encode_on(pz_threads *threads, pz_mode mode, const void *raw,
                                      size_t raw_bytes, void *dst, size_t dst_bytes,
                                      size_t *coded_bytes);

@@ -1,7 +1,7 @@
-/* Tensor streams on several threads.  The threads take parts, some consecutive chunks, in order.  A
- * part is encoded into the thread's own memory, as its place in the stream depends on the sizes of
- * those before; threads that are faster wait.  That is safe, since parts are taken by threads that
- * run: the first part that is not finished is always being worked on. */
+/* Tensor streams on several threads.  The threads take parts, some consecutive chunks, in order.
+ * Where a part's payloads begin depends on the sizes of those before: the encoder writes each part
+ * where it would stand if none had shrunk, and whoever finishes one moves those down whose turn it
+ * is.  So no thread has to wait for another that the system has put to sleep. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "codec/format.h"
 #include "codec/stream.h"
 
-/* Small enough for the stack of any thread, large enough to make little of the hand-over. */
+/* Small enough to stay in a cache until it is moved, large enough to make little of that. */
 enum { PART_CHUNKS = 8, PART_BYTES = PART_CHUNKS * PZ_CHUNK_BYTES };
 
 static uint64_t end_of_part(uint64_t first, uint64_t chunks)
@@ -29,85 +29,109 @@ static size_t useful_threads(pz_threads *threads, uint64_t chunks)
 
 /* ---- Encoder -------------------------------------------------------------------------------- */
 
+/* Parts that may be finished before the one whose turn it is. */
+enum { WINDOW = 1024 };
+
 struct encoding {
     struct pzi_tensor tensor;
     uint64_t chunks;
     uint8_t *dst;
-    size_t dst_bytes;
-    atomic_size_t taken;  /* chunks before the next part that nobody has taken */
-    atomic_size_t placed; /* chunks before the first part that has no place yet */
-    size_t end;           /* of the stream so far; for the thread whose part is next */
-    atomic_bool full;
+    uint8_t *payloads;              /* behind the headers, with room for all of the input */
+    atomic_size_t taken;            /* parts that somebody has taken */
+    atomic_flag moving;             /* locks `end` */
+    size_t end;                     /* of the payloads that are in their place */
+    atomic_size_t moved;            /* parts of which that is true */
+    _Atomic uint32_t bytes[WINDOW]; /* of part i at i % WINDOW; 0: not finished */
 };
 
-/* The place of a part, in its turn; NULL if there is none. */
-static uint8_t *place(struct encoding *encoding, uint64_t first, uint64_t end, size_t bytes)
+/* Moves the parts down whose turn it is. */
+static void move_finished(struct encoding *encoding)
 {
-    uint8_t *to = NULL;
+    size_t part = atomic_load(&encoding->moved);
+    uint32_t bytes;
 
-    while (atomic_load_explicit(&encoding->placed, memory_order_acquire) != first)
-        sched_yield();
-    if (bytes <= encoding->dst_bytes - encoding->end) {
-        to = encoding->dst + encoding->end;
+    while ((bytes = atomic_load(&encoding->bytes[part % WINDOW])) != 0) {
+        memmove(encoding->payloads + encoding->end, encoding->payloads + part * PART_BYTES, bytes);
         encoding->end += bytes;
-    } else {
-        atomic_store(&encoding->full, true);
+        atomic_store(&encoding->bytes[part % WINDOW], 0);
+        atomic_store(&encoding->moved, ++part);
     }
-    atomic_store_explicit(&encoding->placed, end, memory_order_release);
-    return to;
+}
+
+static bool is_next_finished(struct encoding *encoding)
+{
+    return atomic_load(&encoding->bytes[atomic_load(&encoding->moved) % WINDOW]) != 0;
+}
+
+/* If another thread is at it, it will see what has been finished meanwhile. */
+static void move_if_free(struct encoding *encoding)
+{
+    while (is_next_finished(encoding) && !atomic_flag_test_and_set(&encoding->moving)) {
+        move_finished(encoding);
+        atomic_flag_clear(&encoding->moving);
+    }
 }
 
 static void encode_parts(void *arg, size_t i)
 {
     struct encoding *const encoding = arg;
-    uint8_t part[PART_BYTES];
-    uint64_t first;
+    size_t part;
 
     (void)i;
-    while ((first = atomic_fetch_add(&encoding->taken, PART_CHUNKS)) < encoding->chunks) {
-        const uint64_t end = end_of_part(first, encoding->chunks);
+    while ((part = atomic_fetch_add(&encoding->taken, 1)) * (uint64_t)PART_CHUNKS <
+           encoding->chunks) {
+        const uint64_t first = part * (uint64_t)PART_CHUNKS;
+        const size_t from = part * PART_BYTES, left = encoding->tensor.raw_bytes - from;
         size_t bytes = 0;
-        uint8_t *to;
 
-        /* Never larger than the input. */
-        if (!atomic_load(&encoding->full))
-            pzi_encode_chunks(&encoding->tensor, first, end, encoding->dst, part, sizeof part,
-                              &bytes);
-        to = place(encoding, first, end, bytes);
-        if (to != NULL)
-            memcpy(to, part, bytes);
+        while (part - atomic_load(&encoding->moved) >= WINDOW) {
+            sched_yield();
+            move_if_free(encoding);
+        }
+        /* Never larger than the input, so there is space. */
+        pzi_encode_chunks(&encoding->tensor, first, end_of_part(first, encoding->chunks),
+                          encoding->dst, encoding->payloads + from,
+                          left < PART_BYTES ? left : PART_BYTES, &bytes);
+        atomic_store(&encoding->bytes[part % WINDOW], (uint32_t)bytes);
+        move_if_free(encoding);
     }
+}
+
+static pz_status encode_on(pz_threads *threads, const struct pzi_tensor *tensor, size_t count,
+                           uint8_t *dst, size_t headers_bytes, size_t *coded_bytes)
+{
+    struct encoding encoding = {.tensor = *tensor,
+                                .chunks = pz_stream_chunks(tensor->raw_bytes),
+                                .dst = dst,
+                                .payloads = dst + headers_bytes,
+                                .moving = ATOMIC_FLAG_INIT};
+
+    pzi_run(threads, encode_parts, &encoding, count);
+    *coded_bytes = headers_bytes + encoding.end;
+    return PZ_OK;
 }
 
 pz_status pz_stream_encode_on(pz_threads *threads, pz_mode mode, const void *raw, size_t raw_bytes,
                               void *dst, size_t dst_bytes, size_t *coded_bytes)
 {
-    struct encoding encoding = {.chunks = pz_stream_chunks(raw_bytes), .dst = dst};
-    const size_t headers_bytes = (size_t)(PZI_HEADER_BYTES * encoding.chunks);
-    const size_t count = useful_threads(threads, encoding.chunks);
-    pz_status status = pzi_tensor_of(mode, raw, raw_bytes, &encoding.tensor);
+    const uint64_t chunks = pz_stream_chunks(raw_bytes);
+    const size_t headers_bytes = (size_t)(PZI_HEADER_BYTES * chunks);
+    const size_t count = useful_threads(threads, chunks);
+    struct pzi_tensor tensor;
+    size_t payload_bytes = 0;
+    pz_status status = pzi_tensor_of(mode, raw, raw_bytes, &tensor);
 
     if (status != PZ_OK || coded_bytes == NULL || (dst == NULL && dst_bytes != 0))
         return PZ_ERR_ARGUMENT;
     if (dst_bytes < headers_bytes)
         return PZ_ERR_SPACE;
-    if (raw_bytes == 0) {
-        *coded_bytes = 0;
-        return PZ_OK;
-    }
-    if (count == 1) {
-        status = pzi_encode_chunks(&encoding.tensor, 0, encoding.chunks, dst,
-                                   encoding.dst + headers_bytes, dst_bytes - headers_bytes,
-                                   &encoding.end);
-        encoding.end += headers_bytes;
-    } else {
-        encoding.dst_bytes = dst_bytes;
-        encoding.end = headers_bytes;
-        pzi_run(threads, encode_parts, &encoding, count);
-        status = atomic_load(&encoding.full) ? PZ_ERR_SPACE : PZ_OK;
-    }
+    if (count > 1 && dst_bytes - headers_bytes >= raw_bytes)
+        return encode_on(threads, &tensor, count, dst, headers_bytes, coded_bytes);
+    if (raw_bytes != 0)
+        status = pzi_encode_chunks(&tensor, 0, chunks, dst, (uint8_t *)dst + headers_bytes,
+                                   dst_bytes - headers_bytes, &payload_bytes);
     if (status == PZ_OK)
-        *coded_bytes = encoding.end;
+        *coded_bytes = headers_bytes + payload_bytes;
     return status;
 }
 
