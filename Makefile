@@ -28,11 +28,12 @@ test: all
 	$(CTEST) --test-dir build -LE long
 	$(CTEST) --test-dir build-asan -LE long
 
-# Adds clang, fuzzing and the long tests.
+# Adds clang, AVX-512 and other machines by emulation, fuzzing and the long tests.
 test-all: test
-	tools/bootstrap --clang
+	tools/bootstrap --clang --simde
 	$(call build,build-clang,-DCMAKE_C_COMPILER=clang)
 	$(CTEST) --test-dir build-clang -LE long
+	tools/emulate aarch64 i686 s390x
 	tools/fuzz
 	$(CTEST) --test-dir build -L long
 
