@@ -85,6 +85,9 @@ static int read_scene(struct scene *scene)
     if (status == STATUS_OK)
         status = input_platform(options.platform, &scene->platform);
     if (status == STATUS_OK)
+        status =
+            input_peak(options.trace, scene->trace, scene->platform.precision, &scene->peak_bytes);
+    if (status == STATUS_OK)
         status = read_table(scene, options.ratios, options.signature, &scene->predicted);
     /* The transfers have ratios of their own, whatever the planner can tell apart. */
     if (status == STATUS_OK && (options.actual != NULL || options.signature != PZ_BY_TENSOR))
@@ -92,7 +95,6 @@ static int read_scene(struct scene *scene)
     if (status != STATUS_OK)
         return status;
     pz_trace_get_info(scene->trace, &scene->info);
-    scene->peak_bytes = scene->info.peak_bytes[scene->platform.precision];
     scene->setup = (pz_setup){
         .size = sizeof scene->setup,
         .trace = scene->trace,
@@ -111,9 +113,9 @@ static int fail_infeasible(const struct scene *scene)
     pz_status result = pz_plan_least_budget(&scene->setup, scene->policy.name, &least, &diag);
 
     if (result != PZ_OK)
-        return fail_status(options.trace, result, &diag);
+        return fail_run(options.trace, options.platform, result, &diag);
     if (least < scene->peak_bytes)
-        hint = memory_text("the least feasible budget is %" PRIu64 " bytes (%s)", least,
+        hint = memory_text("the least budget found is %" PRIu64 " bytes (%s)", least,
                            report_budget(least, scene->peak_bytes));
     return fail(options.trace,
                 memory_text("%" PRIu64 " bytes, %s", scene->setup.budget_bytes,
@@ -193,7 +195,7 @@ static int run(char **operands, size_t count)
     if (result == PZ_ERR_INFEASIBLE)
         return fail_infeasible(scene);
     if (result != PZ_OK)
-        return fail_status(options.trace, result, &diag);
+        return fail_run(options.trace, options.platform, result, &diag);
     input_keep_plan(plan);
     if (options.output != NULL)
         status = save_plan(scene, plan);
@@ -207,7 +209,7 @@ static const command commands[] = {{
     .usage = "--trace TRACE --platform PLATFORM --budget B [-o PLAN] [OPTIONS]",
     .summary = "Plan which saved tensors to keep, swap and drop under a budget.",
     .details = "With -o - the plan goes to standard output and the summary to standard error.\n"
-               "If nothing fits the budget, the least feasible one is printed.",
+               "If nothing fits the budget, the least one that was found to be enough is printed.",
     .options = plan_options,
     .run = run,
 }};

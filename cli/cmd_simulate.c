@@ -75,15 +75,18 @@ struct scene {
     pz_platform platform;
     const char *codec;
     double *ratios;
-    uint64_t budget_bytes;
+    uint64_t peak_bytes, budget_bytes;
 };
 
 static int find_budget(struct scene *scene)
 {
-    uint64_t peak_bytes = scene->info.peak_bytes[scene->platform.precision];
+    int status =
+        input_peak(options.trace, scene->trace, scene->platform.precision, &scene->peak_bytes);
 
+    if (status != STATUS_OK)
+        return status;
     if (options.budget.text != NULL)
-        return options_budget(&options.budget, peak_bytes, &scene->budget_bytes);
+        return options_budget(&options.budget, scene->peak_bytes, &scene->budget_bytes);
     scene->budget_bytes = scene->plan_info.budget_bytes;
     if (scene->budget_bytes == 0)
         return fail(options.plan, "budget_bytes", "give --budget", "the plan has no budget");
@@ -115,7 +118,7 @@ static int read_scene(struct scene *scene)
 
 static void fill(table *results, const struct scene *scene, const pz_report *report)
 {
-    uint64_t peak_bytes = scene->info.peak_bytes[scene->platform.precision], bytes[3];
+    uint64_t bytes[3];
     const char *peak_op = pz_trace_op_name(scene->trace, report->peak_op);
 
     report_bytes(scene->trace, scene->plan, scene->platform.precision, bytes);
@@ -125,7 +128,7 @@ static void fill(table *results, const struct scene *scene, const pz_report *rep
     table_text(results, scene->plan_info.policy);
     report_codec(results, scene->codec, options.ratios);
     table_size(results, scene->budget_bytes);
-    table_real(results, (double)scene->budget_bytes / (double)peak_bytes);
+    table_real(results, (double)scene->budget_bytes / (double)scene->peak_bytes);
     report_add(results, report);
     table_size(results, bytes[PZ_KEEP]);
     table_size(results, bytes[PZ_DROP]);
@@ -251,6 +254,8 @@ static int run(char **operands, size_t count)
     setup.predicted = scene->ratios;
     setup.budget_bytes = scene->budget_bytes;
     result = pz_simulate(&setup, scene->plan, &report, &timeline, &diag);
+    if (result == PZ_ERR_MEANING) /* neither is the plan's fault */
+        return fail_run(options.trace, options.platform, result, &diag);
     if (result != PZ_OK)
         return fail_status(options.plan, result, &diag);
     own(timeline, release_timeline);

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "commands.h"
 #include "errors.h"
+#include "input.h"
 #include "memory.h"
 #include "names.h"
 #include "report.h"
@@ -241,10 +242,13 @@ static void run_jobs(struct sweep *sweep)
 
 static int set_up_job(struct job *job)
 {
-    uint64_t peak_bytes = job->trace->info.peak_bytes[job->platform->precision];
+    uint64_t peak_bytes;
     const budget *limit = &options.budgets.list[job->budget_index];
-    int status;
+    int status =
+        input_peak(job->trace->file, job->trace->trace, job->platform->precision, &peak_bytes);
 
+    if (status != STATUS_OK)
+        return status;
     job->setup = (pz_setup){
         .size = sizeof job->setup,
         .trace = job->trace->trace,
@@ -463,6 +467,14 @@ static void print_results(const struct sweep *sweep)
     }
 }
 
+/* The platform of a job as it was given: its variants are as many as those of all others. */
+static const char *platform_word(const struct sweep *sweep, const struct job *job)
+{
+    size_t variants = sweep->platform_count / options.platforms.count;
+
+    return options.platforms.words[(size_t)(job->platform - sweep->platforms) / variants];
+}
+
 /* Anything but a plan or none is a failure of the whole sweep. */
 static int check_results(const struct sweep *sweep)
 {
@@ -470,7 +482,7 @@ static int check_results(const struct sweep *sweep)
         const struct job *job = &sweep->jobs[i];
 
         if (job->result != PZ_OK && job->result != PZ_ERR_INFEASIBLE)
-            return fail_status(job->trace->file, job->result, &job->diag);
+            return fail_run(job->trace->file, platform_word(sweep, job), job->result, &job->diag);
     }
     return STATUS_OK;
 }

@@ -94,6 +94,12 @@ struct subject {
     pz_trace_info info;
 };
 
+/* A platform, with its name or file as it was given. */
+struct machine {
+    const char *word;
+    pz_platform platform;
+};
+
 struct costs {
     int64_t *swap_ns, *recompute_ns;
 };
@@ -177,6 +183,12 @@ static void add_tensors(table *results, const struct subject *subject, const cha
 
 /* ---- Figure 1 ---- */
 
+/* Of two that are free, neither is dearer. */
+static double cost_ratio(int64_t swap_ns, int64_t recompute_ns)
+{
+    return swap_ns == 0 && recompute_ns == 0 ? 1 : (double)swap_ns / (double)recompute_ns;
+}
+
 static void collect(struct cost_samples *samples, const struct subject *subject,
                     const pz_platform *platform, const struct costs *costs)
 {
@@ -190,7 +202,7 @@ static void collect(struct cost_samples *samples, const struct subject *subject,
             costs->recompute_ns[i] == INT64_MAX)
             continue;
         samples->list[samples->count++] = (struct cost_sample){
-            .ratio = (double)costs->swap_ns[i] / (double)costs->recompute_ns[i],
+            .ratio = cost_ratio(costs->swap_ns[i], costs->recompute_ns[i]),
             .bytes = saved.bytes[platform->precision],
         };
     }
@@ -225,11 +237,11 @@ static void add_samples(table *results, struct cost_samples *samples)
 
 /* Figure 1b with compression. */
 static int add_link_share(table *results, const struct subject *subject,
-                          const pz_platform *platform, const pz_predictor *predictor,
+                          const struct machine *machine, const pz_predictor *predictor,
                           const char *codec)
 {
     pz_times times;
-    pz_diag diag;
+    pz_diag diag = {0};
     double *ratios;
     int status;
     pz_status result;
@@ -238,13 +250,13 @@ static int add_link_share(table *results, const struct subject *subject,
         table_none(results);
         return STATUS_OK;
     }
-    status = input_ratios(subject->file, predictor, subject->trace, codec, platform->precision,
-                          PZ_BY_TENSOR, &ratios);
+    status = input_ratios(subject->file, predictor, subject->trace, codec,
+                          machine->platform.precision, PZ_BY_TENSOR, &ratios);
     if (status != STATUS_OK)
         return status;
-    result = pz_trace_times(subject->trace, platform, ratios, &times, &diag);
+    result = pz_trace_times(subject->trace, &machine->platform, ratios, &times, &diag);
     if (result != PZ_OK)
-        return fail_status(platform->name, result, &diag);
+        return fail_run(subject->file, machine->word, result, &diag);
     table_real(results, times.link_share);
     return STATUS_OK;
 }
@@ -258,19 +270,20 @@ static const pz_predictor *find_predictor(pz_predictor *const *predictors, const
     return NULL;
 }
 
-static int add_platform(table *results, const struct subject *subject, const pz_platform *platform,
-                        struct cost_samples samples, const pz_predictor *predictor)
+static int add_platform(table *results, const struct subject *subject,
+                        const struct machine *machine, struct cost_samples samples,
+                        const pz_predictor *predictor)
 {
     pz_times times;
-    pz_diag diag;
-    pz_status result = pz_trace_times(subject->trace, platform, NULL, &times, &diag);
+    pz_diag diag = {0};
+    pz_status result = pz_trace_times(subject->trace, &machine->platform, NULL, &times, &diag);
     int status;
 
     if (result != PZ_OK)
-        return fail_status(platform->name, result, &diag);
+        return fail_run(subject->file, machine->word, result, &diag);
     table_text(results, subject->info.model);
-    table_text(results, platform->name);
-    table_text(results, names_precision(platform->precision));
+    table_text(results, machine->platform.name);
+    table_text(results, names_precision(machine->platform.precision));
     table_int(results, times.forward_ns);
     table_int(results, times.backward_ns);
     table_int(results, times.optimizer_ns);
@@ -278,18 +291,18 @@ static int add_platform(table *results, const struct subject *subject, const pz_
                             (double)(times.forward_ns + times.backward_ns + times.optimizer_ns));
     add_samples(results, &samples);
     table_real(results, times.link_share);
-    status = add_link_share(results, subject, platform, predictor, "zvc");
+    status = add_link_share(results, subject, machine, predictor, "zvc");
     if (status == STATUS_OK)
-        status = add_link_share(results, subject, platform, predictor, "planezip");
+        status = add_link_share(results, subject, machine, predictor, "planezip");
     return status;
 }
 
 /* All traces together: Figure 1a of the paper. */
-static void add_all(table *results, const pz_platform *platform, struct cost_samples *samples)
+static void add_all(table *results, const struct machine *machine, struct cost_samples *samples)
 {
     table_text(results, "all");
-    table_text(results, platform->name);
-    table_text(results, names_precision(platform->precision));
+    table_text(results, machine->platform.name);
+    table_text(results, names_precision(machine->platform.precision));
     for (int i = 0; i < 4; i++)
         table_none(results);
     add_samples(results, samples);
@@ -298,24 +311,24 @@ static void add_all(table *results, const pz_platform *platform, struct cost_sam
 }
 
 /* A trace on a platform: its row and its tensors.  Its samples are added to those of all traces. */
-static int show_costs(const struct subject *subject, const pz_platform *platform,
+static int show_costs(const struct subject *subject, const struct machine *machine,
                       const pz_predictor *predictor, struct cost_samples *all, table *results,
                       table *tensors)
 {
     struct costs costs = {memory_keep(subject->info.saved, sizeof(int64_t)),
                           memory_keep(subject->info.saved, sizeof(int64_t))};
     struct cost_samples samples = {0};
-    pz_diag diag;
-    pz_status result =
-        pz_trace_costs(subject->trace, platform, costs.swap_ns, costs.recompute_ns, &diag);
+    pz_diag diag = {0};
+    pz_status result = pz_trace_costs(subject->trace, &machine->platform, costs.swap_ns,
+                                      costs.recompute_ns, &diag);
     int status;
 
     if (result != PZ_OK)
-        return fail_status(platform->name, result, &diag);
-    collect(&samples, subject, platform, &costs);
-    collect(all, subject, platform, &costs);
-    add_tensors(tensors, subject, platform->name, &costs);
-    status = add_platform(results, subject, platform, samples, predictor);
+        return fail_run(subject->file, machine->word, result, &diag);
+    collect(&samples, subject, &machine->platform, &costs);
+    collect(all, subject, &machine->platform, &costs);
+    add_tensors(tensors, subject, machine->platform.name, &costs);
+    status = add_platform(results, subject, machine, samples, predictor);
     free(samples.list);
     return status;
 }
@@ -325,15 +338,15 @@ static int show_platform(const char *name, const struct subject *subjects, size_
                          pz_predictor *const *predictors, table *results, table *tensors)
 {
     struct cost_samples all = {0};
-    pz_platform platform;
-    int status = input_platform(name, &platform);
+    struct machine machine = {.word = name};
+    int status = input_platform(name, &machine.platform);
 
     for (size_t i = 0; status == STATUS_OK && i < count; i++)
         status =
-            show_costs(&subjects[i], &platform, find_predictor(predictors, subjects[i].info.model),
+            show_costs(&subjects[i], &machine, find_predictor(predictors, subjects[i].info.model),
                        &all, results, tensors);
     if (status == STATUS_OK && count > 1)
-        add_all(results, &platform, &all);
+        add_all(results, &machine, &all);
     free(all.list);
     return status;
 }
@@ -373,6 +386,27 @@ static int load_predictors(pz_predictor ***predictors)
     return status;
 }
 
+/* Every table is of a model of the traces, and the only one. */
+static int check_tables(pz_predictor *const *predictors, const struct subject *subjects,
+                        size_t count)
+{
+    for (size_t t = 0; t < options.ratios.count; t++) {
+        const char *file = options.ratios.words[t], *model = pz_predictor_model(predictors[t]);
+        size_t i = 0;
+
+        while (i < count && strcmp(subjects[i].info.model, model) != 0)
+            i++;
+        if (i == count)
+            return fail(file, NULL, "use the table and the trace of one model",
+                        "it is a table of model '%s', of which there is no trace", model);
+        for (size_t k = 0; k < t; k++)
+            if (strcmp(pz_predictor_model(predictors[k]), model) == 0)
+                return fail(file, NULL, "give one table per model", "it is of model '%s', like %s",
+                            model, options.ratios.words[k]);
+    }
+    return STATUS_OK;
+}
+
 static int run_show(char **files, size_t count)
 {
     table *traces = table_new(trace_columns, LENGTH(trace_columns));
@@ -397,6 +431,8 @@ static int run_show(char **files, size_t count)
         if (options.platforms.count == 0)
             add_tensors(tensors, &subjects[i], NULL, NULL);
     }
+    if (status == STATUS_OK)
+        status = check_tables(predictors, subjects, count);
     for (size_t i = 0; status == STATUS_OK && i < options.platforms.count; i++)
         status = show_platform(options.platforms.words[i], subjects, count, predictors, platforms,
                                tensors);

@@ -2,6 +2,7 @@
 #include "errors.h"
 
 #include "clean.h"
+#include "memory.h"
 #include "options.h"
 #include "progress.h"
 
@@ -194,7 +195,7 @@ static const char *explain(pz_status status, const pz_diag *diag, char *text, si
     return split_advice(text);
 }
 
-int fail_status(const char *file, pz_status status, const pz_diag *diag)
+static int fail_call(const char *file, pz_status status, const pz_diag *diag, const char *hint)
 {
     char where[sizeof diag->path] = "", text[2 * sizeof diag->text];
     const char *advice = explain(status, diag, text, sizeof text);
@@ -203,7 +204,23 @@ int fail_status(const char *file, pz_status status, const pz_diag *diag)
         snprintf(where, sizeof where, "%u:%u", (unsigned)diag->line, (unsigned)diag->column);
     else if (diag != NULL)
         snprintf(where, sizeof where, "%s", diag->path);
-    return fail(file, where, advice != NULL ? advice : status_hint(status), "%s", text);
+    return fail(file, where, advice != NULL ? advice : hint, "%s", text);
+}
+
+int fail_status(const char *file, pz_status status, const pz_diag *diag)
+{
+    return fail_call(file, status, diag, status_hint(status));
+}
+
+int fail_run(const char *trace, const char *platform, pz_status status, const pz_diag *diag)
+{
+    const char *hint = status_hint(status);
+
+    /* Each of the files is right, so no field is to correct. */
+    if (status == PZ_ERR_MEANING)
+        hint = "use a faster link or fewer GPUs per link, or a faster GPU";
+    return fail_call(memory_text("%s on platform %s", shown_name(trace), platform), status, diag,
+                     hint);
 }
 
 int fail_usage(const char *format, ...)

@@ -153,6 +153,19 @@ int input_trace(const char *file, pz_trace **trace)
     return status;
 }
 
+int input_peak(const char *file, const pz_trace *trace, pz_precision precision,
+               uint64_t *peak_bytes)
+{
+    pz_trace_info info;
+
+    pz_trace_get_info(trace, &info);
+    *peak_bytes = info.peak_bytes[precision];
+    if (*peak_bytes == 0)
+        return fail(file, NULL, "give a trace of a training iteration",
+                    "its operators need no activation memory, so there is nothing to plan");
+    return STATUS_OK;
+}
+
 static pz_status parse_predictor(const char *json, size_t json_bytes, const pz_trace *trace,
                                  void *target, pz_diag *diag)
 {

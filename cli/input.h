@@ -24,6 +24,11 @@ int input_trace(const char *file, pz_trace **trace);
 int input_predictor(const char *file, pz_predictor **predictor);
 int input_plan(const pz_trace *trace, const char *file, pz_plan **plan);
 
+/* The activation memory of a trace without eviction.  It is an error if there is none, as then
+ * there is nothing to plan. */
+int input_peak(const char *file, const pz_trace *trace, pz_precision precision,
+               uint64_t *peak_bytes);
+
 /* For objects that are made instead of read: they live until the program ends as well. */
 void input_keep_predictor(pz_predictor *predictor);
 void input_keep_plan(pz_plan *plan);

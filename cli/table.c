@@ -82,7 +82,7 @@ void table_size(table *self, uint64_t value)
 
 void table_real(table *self, double value)
 {
-    if (isnan(value))
+    if (!isfinite(value))
         table_none(self);
     else
         add(self, (cell){CELL_REAL, {.real = value}});
@@ -379,7 +379,7 @@ static json_t *cell_json(const cell *value)
     case CELL_INT:
         return json_integer(value->as.integer);
     case CELL_REAL:
-        return isfinite(value->as.real) ? json_real(value->as.real) : json_null();
+        return json_real(value->as.real);
     case CELL_FLAG:
         return json_boolean(value->as.flag);
     default:

@@ -40,7 +40,7 @@ table *table_new(const column *columns, size_t count);
 void table_text(table *self, const char *text);
 void table_int(table *self, int64_t value);
 void table_size(table *self, uint64_t value);
-void table_real(table *self, double value); /* NaN: none */
+void table_real(table *self, double value); /* infinite or NaN: none */
 void table_flag(table *self, bool value);
 void table_none(table *self);
 

@@ -222,13 +222,54 @@ sed 's/\("math_flops_per_s":\) *[0-9.e+]*/\1 1000000/' platform.json >slow.json
 sed 's/"flops":[1-9][0-9]*/"flops":1000000000000000000/g' "$tiny" >endless.json
 run 0 "a slow platform" trace show "$tiny" --platform ./slow.json
 refuse 1 "an iteration that lasts for ever" trace show "$tiny" endless.json --platform ./slow.json
-says "the reason is named" 'more than 30 years'
+says "trace, platform, reason and a way out are named" \
+    '^planezip: endless.json on platform ./slow.json: .* 30 years .*; use a faster link or fewer G'
+run 0 "its plan on another platform" plan --trace endless.json --platform A --budget 100% \
+    -o endless_plan.json
+for command in "plan --budget 90%" "simulate --plan endless_plan.json" \
+    "sweep --link 12,24 --engine 1,2 --budget 90% --policy bw --platform B"; do
+    # shellcheck disable=SC2086 # options
+    refuse 1 "the same for $command" $command --trace endless.json --platform ./slow.json
+    says "they are named" '^planezip: endless.json on platform ./slow.json: .*; use a faster link'
+done
+
+# Nothing to plan, and no time in which it happens.
+python3 - "$tiny" <<'PYTHON'
+import json, sys
+trace = json.load(open(sys.argv[1]))
+trace["storages"] = [s for s in trace["storages"] if s["kind"] == "parameter"]
+trace["ops"] = [dict(op, view=True, reads=[0], writes=[], flops=0, bytes=0, float_bytes=0)
+                for op in trace["ops"]]
+trace["parameters"] = 0
+json.dump(trace, open("nothing.json", "w"))
+PYTHON
+for budget in 50% 100% 1GiB; do
+    refuse 1 "a budget of $budget for nothing" plan --trace nothing.json --platform A \
+        --budget $budget
+    says "it is said so" '^planezip: nothing.json: its operators need no activation memory'
+done
+refuse 1 "a sweep over nothing" sweep --trace "$tiny" nothing.json --policy bw
+says "it is said so" '^planezip: nothing.json: its operators need no activation memory'
+for form in '' --csv --json; do
+    # shellcheck disable=SC2086 # perhaps no option
+    run 0 "what takes no time" trace show nothing.json --platform A $form
+    check "has no infinite rate" sh -c '! grep -iq "inf\|nan" out.txt'
+done
+check "but none" test "$(field 'data["platforms"][0]["samples_per_s"]')" = None
 
 # Files that do not belong together.
 sed 's/"model":"tiny"/"model":"other"/' "$tiny_ratios" >other_ratios.json
 refuse 1 "ratios of another model" plan --trace "$tiny" --ratios other_ratios.json --platform A \
     --budget 90%
 refuse 1 "ratios of another model in a sweep" sweep --trace "$tiny" --ratios other_ratios.json
+refuse 1 "a table without a trace" trace show "$tiny" --platform A \
+    --ratios "$tiny_ratios,other_ratios.json"
+says "it is named" "^planezip: other_ratios.json: it is a table of model 'other', of which"
+refuse 1 "a table of another model alone" trace show "$tiny" -p A --ratios other_ratios.json
+cp "$tiny_ratios" same_ratios.json
+refuse 1 "two tables of one model to show" trace show "$tiny" -p A \
+    -r "$tiny_ratios,same_ratios.json"
+says "both are named" "^planezip: same_ratios.json: it is of model 'tiny', like .*tiny_ratios.json;"
 refuse 1 "two tables of one model" sweep --trace "$tiny" --ratios "$tiny_ratios,$tiny_ratios"
 sed 's/"flops":80000000000/"flops":80000000001/' "$tiny" >changed.json
 refuse 1 "a plan of another trace" simulate --trace changed.json --plan plan.json --platform A
