@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A name, a message, a place and advice always fit a line: longer ones lose their middle, so that a
@@ -32,28 +31,17 @@ static size_t append(char *line, size_t used, const char *text, size_t limit)
     begin = clean_before(text, limit / 2);
     end = clean_after(text, length - limit / 2);
     used += clean_copy(text, begin, line + used);
-    memcpy(line + used, "...", 3);
-    used += 3;
+    used += clean_copy("...", 3, line + used);
     return used + clean_copy(text + end, length - end, line + used);
 }
 
 static size_t append_list(char *line, size_t used, const char *format, va_list arguments)
 {
-    char fixed[MESSAGE_BYTES + 1], *text = NULL;
-    va_list again;
-    int length;
+    static char text[1 << 18]; /* two arguments of the largest size that systems allow */
 
-    va_copy(again, arguments);
-    length = vsnprintf(fixed, sizeof fixed, format, arguments);
-    if (length > MESSAGE_BYTES)
-        text = malloc((size_t)length + 1);
-    if (text != NULL)
-        vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(again);
-    if (length >= 0)
-        used = append(line, used, text != NULL ? text : fixed, MESSAGE_BYTES);
-    free(text);
-    return used;
+    if (vsnprintf(text, sizeof text, format, arguments) < 0)
+        return used;
+    return append(line, used, text, MESSAGE_BYTES);
 }
 
 /* Prints the line whole, with a single call, so that lines of several processes do not mix. */
