@@ -98,12 +98,12 @@ static void encode_parts(void *arg, size_t i)
 }
 
 static pz_status encode_on(pz_threads *threads, const struct pzi_tensor *tensor, size_t count,
-                           uint8_t *dst, size_t headers_bytes, size_t *coded_bytes)
+                           void *dst, size_t headers_bytes, size_t *coded_bytes)
 {
     struct encoding encoding = {.tensor = *tensor,
                                 .chunks = pz_stream_chunks(tensor->raw_bytes),
                                 .dst = dst,
-                                .payloads = dst + headers_bytes,
+                                .payloads = (uint8_t *)dst + headers_bytes,
                                 .moving = ATOMIC_FLAG_INIT};
 
     pzi_run(threads, encode_parts, &encoding, count);

@@ -114,7 +114,7 @@ static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_
     const __m512i last =
         _mm512_or_si512(_mm512_set1_epi8(64 - PZ_SB),
                         _mm512_and_si512(pzi_count_from(0), _mm512_set1_epi8(PZ_SB - 1)));
-    const __m512i first = _mm512_set1_epi64((long long)((uint64_t)base << (64 - PZ_W)));
+    const __m512i first = _mm512_set1_epi64((int64_t)((uint64_t)base << (64 - PZ_W)));
     const pzi_pair delta = pzi_move_up(PZ_CAT(from_planes)(pzi_load_pair(d)), first, PZ_SB);
     pzi_pair sum;
 
@@ -155,7 +155,7 @@ static inline void PZ_CAT(mark_half)(__m512i b, __m512i above, __m512i all, uint
 
 static inline __m512i PZ_CAT(fields)(PZ_PLANE plane)
 {
-    return _mm512_set1_epi64((long long)(plane * (UINT64_MAX / (PZ_PLANE) ~(PZ_PLANE)0)));
+    return _mm512_set1_epi64((int64_t)(plane * (UINT64_MAX / (PZ_PLANE) ~(PZ_PLANE)0)));
 }
 
 PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)

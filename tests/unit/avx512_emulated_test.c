@@ -2,7 +2,7 @@
  * encode to the same bytes, measure the same and come back; damaged ones fail alike. */
 #define PZI_EMULATED "support/emulated_avx512.h"
 #define pzi_ops_avx512 emulated_ops
-#include "codec/isa_avx512.c"
+#include "codec/isa_avx512.c" /* NOLINT(bugprone-suspicious-include): under another name */
 
 #include "codec/chunk.h"
 #include "support/datagen.h"
