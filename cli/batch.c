@@ -44,6 +44,9 @@ static const char *choose_output(const batch *self, const char *in)
     return self->name_output(in);
 }
 
+/* Work on every file; started once. */
+static pz_threads *threads;
+
 static int run_file(const batch *self, const char *in)
 {
     const char *out = NULL;
@@ -57,7 +60,7 @@ static int run_file(const batch *self, const char *in)
         if (status != STATUS_OK)
             return status;
     }
-    status = self->work(in, out);
+    status = self->work(in, out, threads);
     if (status != STATUS_OK || !self->options->remove || strcmp(in, "-") == 0 ||
         output_is_standard(out))
         return status;
@@ -142,12 +145,17 @@ static int check_options(const batch *self, size_t count)
 int batch_run(const batch *self, char **files, size_t count)
 {
     int status = check_options(self, count);
+    pz_threads_options wanted = {.size = sizeof wanted,
+                                 .threads = (unsigned)self->options->threads};
 
     if (status != STATUS_OK)
         return status;
+    if (pz_threads_new(&wanted, &threads) != PZ_OK)
+        memory_fail();
     if (count == 0)
-        return run_file(self, "-");
+        status = run_file(self, "-");
     for (size_t i = 0; i < count; i++)
         status = worse(status, run_operand(self, files[i]));
+    pz_threads_free(threads);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "options.h"
 
+#include <planezip/planezip.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,7 +33,7 @@ typedef struct batch_options {
 typedef struct batch {
     const batch_options *options;
     /* Does one file.  out is "-", a file that may be written, or NULL if there are no outputs. */
-    int (*work)(const char *in, const char *out);
+    int (*work)(const char *in, const char *out, pz_threads *threads);
     /* The default name of the output, which lives until the end; NULL after a message.  Itself NULL
      * if there are no outputs. */
     const char *(*name_output)(const char *in);

@@ -112,7 +112,7 @@ static void report(const char *in, const char *out, const packing_result *result
                 result->raw_bytes > 0 ? ratio : 1.0);
 }
 
-static int compress_file(const char *in, const char *out)
+static int compress_file(const char *in, const char *out, pz_threads *threads)
 {
     packing_result result;
     output_file file;
@@ -126,6 +126,7 @@ static int compress_file(const char *in, const char *out)
         source_close(&input);
         return status;
     }
+    options.packing.threads = threads;
     status = packing_run(&input, &file, &options.packing, &result);
     if (status == STATUS_OK)
         status = output_commit(&file, input.bytes != PZ_UNKNOWN ? &input.status : NULL);

@@ -34,7 +34,7 @@ static void report(const char *in, const unpacking_result *result)
              result->lost_bytes, result->raw_bytes);
 }
 
-static int decompress_file(const char *in, const char *out)
+static int decompress_file(const char *in, const char *out, pz_threads *threads)
 {
     unpacking_result result;
     output_file file;
@@ -49,6 +49,7 @@ static int decompress_file(const char *in, const char *out)
         source_close(&input);
         return status;
     }
+    options.unpacking.threads = threads;
     status = unpacking_run(&input, &file, &options.unpacking, &result);
     written =
         status == STATUS_OK || (options.unpacking.salvage && result.raw_bytes > 0 && !file.failed);

@@ -42,9 +42,9 @@ static void report(const char *in, bool ok, const unpacking_result *result)
     }
 }
 
-static int test_file(const char *in, const char *out)
+static int test_file(const char *in, const char *out, pz_threads *threads)
 {
-    static const unpacking_options all_checks = {.check_pages = true};
+    const unpacking_options all_checks = {.check_pages = true, .threads = threads};
     unpacking_result result = {0};
     source input;
     int status = source_open(&input, in);

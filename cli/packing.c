@@ -331,7 +331,8 @@ int packing_run(source *in, output_file *out, const packing_options *options,
     const pz_writer_options writer_options = {.size = sizeof writer_options,
                                               .write = write_out,
                                               .user = &self,
-                                              .segment_bytes = options->segment_bytes};
+                                              .segment_bytes = options->segment_bytes,
+                                              .threads = options->threads};
     pz_status status = pz_writer_new(&writer_options, &self.writer);
     int exit_status;
 

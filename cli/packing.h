@@ -28,6 +28,7 @@ typedef struct packing_options {
     pz_profile profile;
     const char *codec;
     uint64_t segment_bytes;
+    pz_threads *threads; /* NULL: one */
 } packing_options;
 
 /* What was written. */

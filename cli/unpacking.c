@@ -91,7 +91,8 @@ static int unpack(struct unpacking *self)
     const pz_reader_options reader_options = {.size = sizeof reader_options,
                                               .read = read_in,
                                               .user = self->in,
-                                              .check_pages = self->options->check_pages};
+                                              .check_pages = self->options->check_pages,
+                                              .threads = self->options->threads};
     const pz_metadata *header;
     pz_diag diag = {0};
     pz_status result = pz_reader_new(&reader_options, &self->reader, &diag);
@@ -164,7 +165,8 @@ static bool salvage_by_index(struct unpacking *self, int *status)
                                               .read_at = source_read_at,
                                               .user = self->in,
                                               .file_bytes = self->in->bytes,
-                                              .trust_index = true};
+                                              .trust_index = true,
+                                              .threads = self->options->threads};
     const pz_metadata *header;
 
     if (self->in->bytes == PZ_UNKNOWN ||

@@ -10,7 +10,8 @@
 
 typedef struct unpacking_options {
     bool check_pages;
-    bool salvage; /* go on after damage: zeros for what is lost */
+    bool salvage;        /* go on after damage: zeros for what is lost */
+    pz_threads *threads; /* NULL: one */
 } unpacking_options;
 
 typedef struct unpacking_result {

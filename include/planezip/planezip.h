@@ -371,6 +371,7 @@ typedef struct pz_writer_options {
     pz_status (*write)(void *user, const void *data, size_t bytes, size_t *done);
     void *user;
     uint64_t segment_bytes; /* 0: PZ_SEGMENT_BYTES; a multiple of PZ_CHUNK_BYTES */
+    pz_threads *threads; /* that encode a segment, outliving the writer; NULL: the caller alone */
 } pz_writer_options;
 
 /* A writer: metadata of the file, then for each tensor begin, data in pieces of any size, end; then
@@ -401,8 +402,9 @@ typedef struct pz_reader_options {
     pz_status (*read_at)(void *user, uint64_t from, void *to, size_t bytes, size_t *got);
     void *user;
     uint64_t file_bytes;
-    bool check_pages; /* front to back: also the checks that are for random access */
-    bool trust_index; /* random access: do without the heads of segments, which may be damaged */
+    bool check_pages;    /* front to back: also the checks that are for random access */
+    bool trust_index;    /* random access: do without the heads of segments, which may be damaged */
+    pz_threads *threads; /* that decode a segment, outliving the reader; NULL: the caller alone */
 } pz_reader_options;
 
 /* Opens a container: reads its header and metadata, and for random access the index. */

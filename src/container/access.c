@@ -215,7 +215,8 @@ static pz_status read_part(pz_reader *reader, const struct part *part, uint32_t 
 }
 
 /* The part of bytes [from, from + bytes) of the tensor that lies in the first one's segment. */
-static struct part first_part(const struct pzi_tensor *tensor, uint64_t from, size_t bytes)
+static struct part first_part(const pz_reader *reader, const struct pzi_tensor *tensor,
+                              uint64_t from, size_t bytes)
 {
     const uint64_t number = from / tensor->segment_bytes;
     const uint64_t begin = number * tensor->segment_bytes, left = tensor->view.raw_bytes - begin;
@@ -224,6 +225,7 @@ static struct part first_part(const struct pzi_tensor *tensor, uint64_t from, si
     uint64_t room;
 
     part.segment = (struct pzi_segment){
+        .threads = reader->options.threads,
         .mode = tensor->view.mode,
         .tensor = tensor->name,
         .number = number,
@@ -247,7 +249,7 @@ pz_status pz_reader_read(pz_reader *reader, uint64_t index, uint64_t from, size_
         return pzi_fail(diag, PZ_ERR_ARGUMENT, "%s", pz_status_text(PZ_ERR_ARGUMENT));
     tensor = &reader->tensors[index];
     while (bytes > 0) {
-        struct part part = first_part(tensor, from, bytes);
+        struct part part = first_part(reader, tensor, from, bytes);
         pz_status status;
 
         part.to = next;

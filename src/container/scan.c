@@ -267,7 +267,8 @@ pz_status pz_reader_next(pz_reader *reader, const pz_tensor **tensor, pz_diag *d
 /* Decodes the segment that was taken; if it is damaged, what is whole of it. */
 static pz_status decode_segment(pz_reader *reader, uint64_t stream_bytes, pz_diag *diag)
 {
-    const struct pzi_segment segment = {.mode = reader->tensor.view.mode,
+    const struct pzi_segment segment = {.threads = reader->options.threads,
+                                        .mode = reader->tensor.view.mode,
                                         .tensor = reader->tensor.name,
                                         .number = reader->segments - 1,
                                         .raw_bytes = reader->head.raw_bytes,

@@ -29,7 +29,7 @@ static uint64_t page_check(const uint8_t *raw, uint64_t raw_bytes, uint64_t page
     return XXH3_64bits(raw + page * PZ_PAGE_BYTES, pzi_page_bytes(raw_bytes, page));
 }
 
-pz_status pzi_segment_encode(pz_mode mode, const void *raw, size_t raw_bytes,
+pz_status pzi_segment_encode(pz_threads *threads, pz_mode mode, const void *raw, size_t raw_bytes,
                              struct pzi_bytes *body, pz_stats *stats, uint64_t *check)
 {
     const uint64_t pages = pzi_segment_pages(raw_bytes);
@@ -41,9 +41,10 @@ pz_status pzi_segment_encode(pz_mode mode, const void *raw, size_t raw_bytes,
         return status;
     if (!pzi_bytes_reserve(body, bound_bytes + pages * PZI_PAGE_CHECK_BYTES))
         return PZ_ERR_MEMORY;
-    status = pz_stream_encode(mode, raw, raw_bytes, body->data, body->capacity, &body->bytes);
+    status = pz_stream_encode_on(threads, mode, raw, raw_bytes, body->data, body->capacity,
+                                 &body->bytes);
     if (status == PZ_OK)
-        status = pz_stream_measure(mode, raw, raw_bytes, stats);
+        status = pz_stream_measure_on(threads, mode, raw, raw_bytes, stats);
     for (uint64_t page = 0; page < pages && status == PZ_OK; page++)
         if (!pzi_bytes_append_u64(body, page_check(raw, raw_bytes, page)))
             status = PZ_ERR_MEMORY;
@@ -123,8 +124,9 @@ pz_status pzi_segment_decode(const struct pzi_segment *segment, const uint8_t *b
                              bool check_pages, void *raw, pz_diag *diag)
 {
     pz_where where = {0};
-    const pz_status status = pz_stream_decode(segment->mode, body, (size_t)segment->stream_bytes,
-                                              raw, (size_t)segment->raw_bytes, &where);
+    const pz_status status =
+        pz_stream_decode_on(segment->threads, segment->mode, body, (size_t)segment->stream_bytes,
+                            raw, (size_t)segment->raw_bytes, &where);
 
     if (status != PZ_OK)
         return fail_stream(segment, 0, status, &where, diag);

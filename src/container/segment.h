@@ -13,13 +13,14 @@ enum { PZI_PAGE_CHECK_BYTES = 8, PZI_PAGE_CHUNKS = PZ_PAGE_BYTES / PZ_CHUNK_BYTE
 /* Pages that have a check of their own in a segment of raw_bytes. */
 uint64_t pzi_segment_pages(uint64_t raw_bytes);
 
-/* Codes raw_bytes (at most PZ_SEGMENT_MAX_BYTES) into *body, which is overwritten, and counts what
- * was written.  PZ_ERR_MEMORY. */
-pz_status pzi_segment_encode(pz_mode mode, const void *raw, size_t raw_bytes,
+/* Codes raw_bytes (at most PZ_SEGMENT_MAX_BYTES) with threads, which may be NULL, into *body, which
+ * is overwritten, and counts what was written.  PZ_ERR_MEMORY. */
+pz_status pzi_segment_encode(pz_threads *threads, pz_mode mode, const void *raw, size_t raw_bytes,
                              struct pzi_bytes *body, pz_stats *stats, uint64_t *check);
 
 /* What to decode, and the place that messages name. */
 struct pzi_segment {
+    pz_threads *threads; /* may be NULL */
     pz_mode mode;
     const char *tensor;
     uint64_t number;

@@ -213,8 +213,8 @@ static pz_status write_segment(pz_writer *writer, const void *raw, size_t raw_by
                             .raw_bytes = raw_bytes};
     struct pzi_place place = {.at = writer->at};
     pz_stats stats;
-    pz_status status = pzi_segment_encode(writer->tensor.view.mode, raw, raw_bytes, &writer->body,
-                                          &stats, &head.check);
+    pz_status status = pzi_segment_encode(writer->options.threads, writer->tensor.view.mode, raw,
+                                          raw_bytes, &writer->body, &stats, &head.check);
 
     if (status != PZ_OK)
         return status;

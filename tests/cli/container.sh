@@ -121,6 +121,16 @@ refuse 2 "two outputs" compress -c -o out.pz f32.npy
 refuse 2 "one output for two files" compress -o out.pz f32.npy fortran.npy
 refuse 2 "two containers to standard output" compress -c f32.npy fortran.npy
 refuse 2 "JSON among data" compress --json -c f32.npy
+# Threads change nothing but the time.
+cat "$PZ_DATA_DIR"/activations/*.f32 >floats
+for threads in 1 2 5; do
+    run 0 "compress with $threads threads" compress -T $threads -d f32 -f -o threads.pz floats
+    [ $threads != 1 ] || cp threads.pz one.pz
+    check "$threads threads: the same container" cmp one.pz threads.pz
+    run 0 "decompress with $threads threads" decompress -T $threads -f -o back threads.pz
+    check "$threads threads: the same data" cmp back floats
+    run 0 "test with $threads threads" test -T $threads threads.pz
+done
 refuse 2 "too many threads" compress -T 100000 f32.npy
 is_absent "nothing is left" out.pz
 
