@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/grow.h"
 
 #define JSON_FLAGS (JSON_REJECT_DUPLICATES)
 
@@ -298,15 +299,13 @@ struct sink {
 static int append_text(const char *text, size_t bytes, void *data)
 {
     struct sink *sink = data;
-    if (sink->room - sink->bytes <= bytes && !sink->failed) {
-        const size_t room = 2 * sink->room + bytes + 256;
-        char *grown = realloc(sink->text, room);
+    char *grown = pzi_grow(sink->text, &sink->room, sink->bytes + bytes + 1, 1);
+    sink->failed = sink->failed || !grown;
+    if (sink->failed) {
         sink->text = grown ? grown : sink->text;
-        sink->room = grown ? room : sink->room;
-        sink->failed = !grown;
-    }
-    if (sink->failed)
         return -1;
+    }
+    sink->text = grown;
     memcpy(sink->text + sink->bytes, text, bytes);
     sink->bytes += bytes;
     sink->text[sink->bytes] = '\0';
