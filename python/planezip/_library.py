@@ -1,0 +1,169 @@
+"""The C library: where it is found, its structures, constants and functions, by the names of
+planezip/planezip.h.
+
+The only module that knows how C lays out anything; tests/python/test_library.py compares it with
+the header.  ctypes releases the interpreter's lock for the time of each call.
+"""
+import ctypes
+import os
+import sys
+from ctypes import (CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint32,
+                    c_uint64, c_void_p)
+from pathlib import Path
+
+from ._errors import PlaneZipError
+from ._release import VERSION
+
+FOLDER = Path(__file__).resolve().parent
+SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
+
+OK = 0
+ERR_MEMORY = 3
+ERR_IO = 4
+ENCODINGS = 5
+DTYPES = 24
+THREADS_MAX = 1024
+UNKNOWN = 2**64 - 1
+
+
+class Where(ctypes.Structure):
+    _fields_ = [("chunk", c_uint64), ("block", c_uint32), ("bit", c_uint32)]
+
+
+class Diag(ctypes.Structure):
+    _fields_ = [("line", c_uint32), ("column", c_uint32), ("path", c_char * 128),
+                ("text", c_char * 320)]
+
+
+class Mode(ctypes.Structure):
+    _fields_ = [("width_bits", c_uint32), ("encodings", c_uint32)]
+
+
+class Stats(ctypes.Structure):
+    _fields_ = [("raw_bytes", c_uint64), ("coded_bytes", c_uint64), ("chunks", c_uint64),
+                ("raw_chunks", c_uint64), ("blocks", c_uint64 * ENCODINGS),
+                ("payload_bits", c_uint64)]
+
+
+class SizedStructure(ctypes.Structure):
+    """A structure whose first field tells its size, so that the library can check it."""
+
+    def __init__(self, **fields):
+        super().__init__(size=ctypes.sizeof(self), **fields)
+
+
+class ThreadsOptions(SizedStructure):
+    _fields_ = [("size", c_size_t), ("threads", c_uint), ("run", c_void_p), ("user", c_void_p)]
+
+
+class Metadata(ctypes.Structure):
+    _fields_ = [("key", c_char_p), ("value", c_void_p), ("value_bytes", c_uint64)]
+
+
+class Tensor(SizedStructure):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("dtype", c_int), ("mode", Mode),
+                ("rank", c_uint32), ("shape", POINTER(c_uint64)), ("metadata", POINTER(Metadata)),
+                ("metadata_count", c_size_t), ("raw_bytes", c_uint64), ("stream_bytes", c_uint64),
+                ("stored_bytes", c_uint64), ("segments", c_uint64), ("chunks", c_uint64),
+                ("raw_chunks", c_uint64), ("blocks", c_uint64 * ENCODINGS)]
+
+
+WRITE = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, POINTER(c_size_t))
+READ = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, POINTER(c_size_t))
+READ_AT = CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_size_t, POINTER(c_size_t))
+
+
+class WriterOptions(SizedStructure):
+    _fields_ = [("size", c_size_t), ("write", WRITE), ("user", c_void_p),
+                ("segment_bytes", c_uint64), ("threads", c_void_p)]
+
+
+class ReaderOptions(SizedStructure):
+    _fields_ = [("size", c_size_t), ("read", READ), ("read_at", READ_AT), ("user", c_void_p),
+                ("file_bytes", c_uint64), ("check_pages", c_bool), ("trust_index", c_bool),
+                ("threads", c_void_p)]
+
+
+STRUCTURES = {"pz_where": Where, "pz_diag": Diag, "pz_mode": Mode, "pz_stats": Stats,
+              "pz_threads_options": ThreadsOptions, "pz_metadata": Metadata, "pz_tensor": Tensor,
+              "pz_writer_options": WriterOptions, "pz_reader_options": ReaderOptions}
+
+# Name: result, arguments.  A status is a c_int, an opaque object a c_void_p.
+FUNCTIONS = {
+    "pz_version": (c_char_p, []),
+    "pz_status_name": (c_char_p, [c_int]),
+    "pz_status_text": (c_char_p, [c_int]),
+    "pz_mode_named": (c_int, [c_char_p, c_uint, POINTER(Mode)]),
+    "pz_stream_measure_on": (c_int, [c_void_p, Mode, c_void_p, c_size_t, POINTER(Stats)]),
+    "pz_threads_new": (c_int, [POINTER(ThreadsOptions), POINTER(c_void_p)]),
+    "pz_dtype_name": (c_char_p, [c_int]),
+    "pz_dtype_bits": (c_uint, [c_int]),
+    "pz_dtype_named": (c_int, [c_char_p, POINTER(c_int)]),
+    "pz_tensor_bytes": (c_int, [c_int, c_uint32, POINTER(c_uint64), POINTER(c_uint64)]),
+    "pz_profile_named": (c_int, [c_char_p, POINTER(c_int)]),
+    "pz_profile_width": (c_uint, [c_int, c_int]),
+    "pz_writer_new": (c_int, [POINTER(WriterOptions), POINTER(c_void_p)]),
+    "pz_writer_free": (None, [c_void_p]),
+    "pz_writer_metadata": (c_int, [c_void_p, POINTER(Metadata), c_size_t]),
+    "pz_writer_begin": (c_int, [c_void_p, POINTER(Tensor)]),
+    "pz_writer_data": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "pz_writer_end": (c_int, [c_void_p]),
+    "pz_writer_finish": (c_int, [c_void_p]),
+    "pz_reader_new": (c_int, [POINTER(ReaderOptions), POINTER(c_void_p), POINTER(Diag)]),
+    "pz_reader_free": (None, [c_void_p]),
+    "pz_reader_metadata": (POINTER(Metadata), [c_void_p, POINTER(c_size_t)]),
+    "pz_reader_count": (c_uint64, [c_void_p]),
+    "pz_reader_tensor": (POINTER(Tensor), [c_void_p, c_uint64]),
+    "pz_reader_read": (c_int, [c_void_p, c_uint64, c_uint64, c_size_t, c_void_p, POINTER(Diag)]),
+    "pz_isa_count": (c_uint, []),
+    "pz_isa_name": (c_char_p, [c_uint]),
+    "pz_isa_active": (c_char_p, []),
+    "pz_isa_select": (c_int, [c_char_p]),
+}
+
+
+def candidates():
+    """Where the library may be: told, in the wheel, built in the source tree, in the system."""
+    told = os.environ.get("PLANEZIP_LIBRARY")
+    if told:
+        return [told]
+    places = [FOLDER / "lib" / f"libplanezip{SUFFIX}"]
+    if (FOLDER.parents[1] / "include/planezip/planezip.h").is_file():
+        places.append(FOLDER.parents[1] / "build" / f"libplanezip{SUFFIX}")
+    return [str(place) for place in places if place.is_file()] + [f"libplanezip{SUFFIX}"]
+
+
+def load():
+    """The library with its functions declared; ImportError if it is missing or another release."""
+    if sys.byteorder != "little":
+        raise ImportError("planezip: this package works on little-endian machines only")
+    path = candidates()[0]
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"planezip: cannot load the library {path}: {error}; build it with make, "
+                          "or set PLANEZIP_LIBRARY to its path") from error
+    library.pz_version.restype = c_char_p
+    found = library.pz_version().decode()
+    if found != VERSION:
+        raise ImportError(f"planezip: the package is {VERSION}, but the library {path} is {found}; "
+                          "install both from one release")
+    for name, (result, arguments) in FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return path, library
+
+
+PATH, lib = load()
+
+
+def check(status, diag=None):
+    """Raises what a status means; nothing for success."""
+    if status == OK:
+        return
+    if status == ERR_MEMORY:
+        raise MemoryError("planezip: out of memory")
+    name = lib.pz_status_name(status).decode()
+    where = diag.path.decode(errors="replace") if diag is not None else ""
+    text = diag.text.decode(errors="replace") if diag is not None else ""
+    raise PlaneZipError(name, where, text or lib.pz_status_text(status).decode())
