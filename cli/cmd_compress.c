@@ -1,5 +1,6 @@
 /* planezip compress: files of tensors to .pz containers. */
 #include "batch.h"
+#include "clean.h"
 #include "commands.h"
 #include "errors.h"
 #include "memory.h"
@@ -105,11 +106,12 @@ static void report(const char *in, const char *out, const packing_result *result
         table_size(results, result->stored_bytes);
         table_real(results, ratio);
     }
-    if (common.verbose)
-        fprintf(stderr, "%s: %" PRIu64 " tensor%s, %s raw, %s coded, ratio %.3f\n", in,
-                result->tensors, result->tensors == 1 ? "" : "s",
-                units_bytes(result->raw_bytes, raw), units_bytes(result->stored_bytes, stored),
-                result->raw_bytes > 0 ? ratio : 1.0);
+    if (!common.verbose)
+        return;
+    clean_print(in, stderr);
+    fprintf(stderr, ": %" PRIu64 " tensor%s, %s raw, %s coded, ratio %.3f\n", result->tensors,
+            result->tensors == 1 ? "" : "s", units_bytes(result->raw_bytes, raw),
+            units_bytes(result->stored_bytes, stored), result->raw_bytes > 0 ? ratio : 1.0);
 }
 
 static int compress_file(const char *in, const char *out, pz_threads *threads)

@@ -1,5 +1,6 @@
 /* planezip decompress: .pz containers back to the files that they were made from. */
 #include "batch.h"
+#include "clean.h"
 #include "commands.h"
 #include "errors.h"
 #include "memory.h"
@@ -26,9 +27,11 @@ static void report(const char *in, const unpacking_result *result)
 {
     char raw[UNITS_TEXT];
 
-    if (common.verbose)
-        fprintf(stderr, "%s: %" PRIu64 " tensor%s, %s raw\n", in, result->tensors,
+    if (common.verbose) {
+        clean_print(in, stderr);
+        fprintf(stderr, ": %" PRIu64 " tensor%s, %s raw\n", result->tensors,
                 result->tensors == 1 ? "" : "s", units_bytes(result->raw_bytes, raw));
+    }
     if (result->lost_bytes > 0)
         warn("%s: %" PRIu64 " of %" PRIu64 " bytes are lost, zeros stand for them", in,
              result->lost_bytes, result->raw_bytes);

@@ -1,4 +1,5 @@
 /* planezip list: the tensors of .pz containers, by the index; through a pipe, by the records. */
+#include "clean.h"
 #include "commands.h"
 #include "errors.h"
 #include "memory.h"
@@ -210,9 +211,10 @@ static json_t *listing_json(const struct listing *self)
 
     json_array_foreach(tensors, index, row) json_object_set_new(
         row, "shape", json_loads(json_string_value(json_object_get(row, "shape")), 0, NULL));
-    return json_pack("{s:s, s:o, s:I, s:I, s:o, s:o}", "file", self->in.name, "source_format",
-                     format_json(self->reader), "raw_bytes", (json_int_t)self->sum.raw_bytes,
-                     "stored_bytes", (json_int_t)self->sum.stored_bytes, "metadata",
+    return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o}", "file", json_word(self->in.name),
+                     "source_format", format_json(self->reader), "raw_bytes",
+                     (json_int_t)self->sum.raw_bytes, "stored_bytes",
+                     (json_int_t)self->sum.stored_bytes, "metadata",
                      metadata != NULL ? metadata : json_null(), "tensors", tensors);
 }
 
@@ -221,8 +223,13 @@ static void print_metadata(const pz_reader *reader)
     json_t *metadata = source_metadata(reader);
     char *text = metadata != NULL ? json_dumps(metadata, JSON_SORT_KEYS) : NULL;
 
-    if (text != NULL)
-        printf("metadata: %s\n", text);
+    if (metadata != NULL && text == NULL)
+        memory_fail();
+    if (text != NULL) {
+        printf("metadata: ");
+        clean_print(text, stdout);
+        printf("\n");
+    }
     free(text);
     json_decref(metadata);
 }
@@ -239,7 +246,11 @@ static void show(struct listing *self, bool heading, json_t *files)
     }
     if (self->tensors > 1)
         add_sum(self);
-    table_print(self->rows, heading ? self->in.name : NULL);
+    if (heading) {
+        clean_print(self->in.name, stdout);
+        printf("\n");
+    }
+    table_print(self->rows, NULL);
     if (common.verbose)
         print_metadata(self->reader);
 }

@@ -1,5 +1,6 @@
 /* planezip test: checks .pz containers, writing nothing. */
 #include "batch.h"
+#include "clean.h"
 #include "commands.h"
 #include "errors.h"
 #include "table.h"
@@ -36,8 +37,8 @@ static void report(const char *in, bool ok, const unpacking_result *result)
         table_size(results, result->tensors);
         table_size(results, result->raw_bytes);
     } else if (ok && !common.quiet) {
-        printf("%s: ok, %" PRIu64 " tensor%s, %s raw\n",
-               strcmp(in, "-") == 0 ? "standard input" : in, result->tensors,
+        clean_print(strcmp(in, "-") == 0 ? "standard input" : in, stdout);
+        printf(": ok, %" PRIu64 " tensor%s, %s raw\n", result->tensors,
                result->tensors == 1 ? "" : "s", units_bytes(result->raw_bytes, raw));
     }
 }

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "progress.h"
 
+#include "clean.h"
 #include "options.h"
 #include "units.h"
 
@@ -12,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_MS = 500, STEP_MS = 100, COLUMNS = 79, NAME_COLUMNS = 28 };
+enum { FIRST_MS = 500, STEP_MS = 100, COLUMNS = 79, NAME_BYTES = 28 };
 
 static struct {
-    const char *name;
+    char name[NAME_BYTES + 1]; /* clean */
     uint64_t all, done;
     int64_t start_ms, shown_ms;
     bool on, visible;
@@ -29,29 +30,31 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* The end of a name says more than its beginning. */
+static void set_name(const char *name)
+{
+    size_t length = strlen(name), at = 0;
+
+    if (length > NAME_BYTES)
+        at = clean_after(name, length - NAME_BYTES);
+    progress.name[clean_copy(name + at, length - at, progress.name)] = '\0';
+}
+
 void progress_start(const char *name, uint64_t bytes)
 {
     progress.on = !common.quiet && isatty(STDERR_FILENO);
-    progress.name = strcmp(name, "-") == 0 ? "standard input" : name;
+    set_name(strcmp(name, "-") == 0 ? "standard input" : name);
     progress.all = bytes;
     progress.done = 0;
     progress.start_ms = now_ms();
     progress.shown_ms = progress.start_ms + FIRST_MS - STEP_MS;
 }
 
-/* The end of a name says more than its beginning. */
-static const char *short_name(void)
-{
-    size_t length = strlen(progress.name);
-
-    return length > NAME_COLUMNS ? progress.name + length - NAME_COLUMNS : progress.name;
-}
-
 static void show(int64_t ms)
 {
     char line[COLUMNS + 1], done[UNITS_TEXT], rate[UNITS_TEXT];
     double bps = (double)progress.done * 1e3 / (double)(ms - progress.start_ms);
-    int used = snprintf(line, sizeof line, "%s  %s  %s/s", short_name(),
+    int used = snprintf(line, sizeof line, "%s  %s  %s/s", progress.name,
                         units_bytes(progress.done, done), units_bytes((uint64_t)bps, rate));
 
     if (progress.all != PZ_UNKNOWN && progress.all > 0 && bps > 0 && used < COLUMNS) {
@@ -60,10 +63,7 @@ static void show(int64_t ms)
         snprintf(line + used, sizeof line - (size_t)used, "  %3.0f %%  %.0f s left",
                  100.0 * (double)(progress.all - left) / (double)progress.all, (double)left / bps);
     }
-    for (char *c = line; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
-    fprintf(stderr, "\r%-*s", COLUMNS, line);
+    fprintf(stderr, "\r%s%*s", line, COLUMNS - (int)clean_width(line), "");
     fflush(stderr);
     progress.visible = true;
 }

@@ -356,14 +356,13 @@ void table_csv(const table *self)
 
 /* ---- JSON ---- */
 
-static json_t *word_json(const char *word)
+json_t *json_word(const char *word)
 {
     json_t *value = json_string(word);
     char *clean;
 
     if (value != NULL)
         return value;
-    /* Not UTF-8, as names of files may be. */
     clean = memory_text("%s", word);
     for (char *c = clean; *c != '\0'; c++)
         if ((unsigned char)*c >= 0x80)
@@ -375,7 +374,7 @@ static json_t *cell_json(const cell *value)
 {
     switch (value->kind) {
     case CELL_WORD:
-        return word_json(value->as.word);
+        return json_word(value->as.word);
     case CELL_INT:
         return json_integer(value->as.integer);
     case CELL_REAL:
