@@ -995,7 +995,7 @@ static void get_quotient(struct reader *in, const struct type *t, struct numbers
     if (value == QUOTIENT_ESCAPE)
         quotient = get(in, d->escape_width);
     if (quotient > ones(t->w - k))
-        reject(in, PZREF2_ESCAPED_QUOTIENT);
+        reject(in, PZREF2_QUOTIENT);
     d->z[i] |= quotient << k;
 }
 
