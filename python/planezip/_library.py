@@ -20,7 +20,8 @@ SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 OK = 0
 ERR_MEMORY = 3
 ERR_IO = 4
-ENCODINGS = 5
+ENCODING_NAMES = ("raw", "zvc", "bx", "dbx", "zbx")
+ENCODINGS = len(ENCODING_NAMES)
 DTYPES = 24
 THREADS_MAX = 1024
 UNKNOWN = 2**64 - 1
