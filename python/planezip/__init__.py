@@ -6,9 +6,9 @@
     with planezip.open("model.pz") as file:    tensors by name, read at random
         rows = file["weight"][10:20]
 
-Types have short names, as "bf16"; see docs/container.md, "Types".  NumPy and torch are imported only
-where the data is theirs, or is to become so.  Nothing is printed.  Every function may be called from
-several threads at once, and works without the interpreter's lock.
+Types have short names, as "bf16"; see docs/container.md, "Types".  NumPy and torch are imported
+only where the data is theirs, or is to become so.  Nothing is printed.  Every function may be
+called from several threads at once, and works without the interpreter's lock.
 """
 from ._codec import Measurement, compress, decompress, measure
 from ._errors import PlaneZipError

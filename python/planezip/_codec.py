@@ -40,8 +40,8 @@ def decompress(data, *, to=None, threads=1):
     """
     with File(memoryview(data), threads=threads) as file:
         if len(file.tensors) != 1:
-            raise ValueError(f"planezip: the container has {len(file.tensors)} tensors, expected is "
-                             "one; use open()")
+            raise ValueError(f"planezip: the container has {len(file.tensors)} tensors, expected "
+                             "is one; use open()")
         return file.tensors[0].read(to=to)
 
 

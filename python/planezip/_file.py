@@ -148,7 +148,7 @@ class StoredTensor:
         return self._read_rows(*slice(start, stop).indices(len(self))[:2], to)
 
     def readinto(self, buffer, start=0):
-        """Fills a writable, contiguous buffer with the bytes of the tensor from the byte start on."""
+        """Fills a writable, contiguous buffer with the tensor's bytes from the byte start on."""
         view = memoryview(buffer).cast("B")
         start = operator.index(start)
         if not 0 <= start <= self.nbytes - view.nbytes:
@@ -185,8 +185,8 @@ class StoredTensor:
         """The byte where row start begins; rows from there up to stop must fill whole bytes."""
         row_bits = _types.bits(self.dtype) * math.prod(self.shape[1:])
         if self.fortran_order and len(self.shape) > 1:
-            raise ValueError("planezip: the tensor is in Fortran order, so that its rows do not lie "
-                             "in one piece; read all of it")
+            raise ValueError("planezip: the tensor is in Fortran order, so that its rows do not "
+                             "lie in one piece; read all of it")
         if start * row_bits % 8 != 0 or stop * row_bits % 8 != 0:
             raise ValueError(f"planezip: rows {start} to {stop} have {row_bits} bits each, which "
                              "do not begin and end at whole bytes")

@@ -118,8 +118,8 @@ def take(data, dtype=None):
     if bits == memory.item_bits:
         return memory._replace(dtype=told)
     if memory.item_bits != 8 or len(memory.shape) != 1:
-        raise ValueError(f"planezip: dtype is {told} with {bits} bits, but the data has elements of "
-                         f"{memory.item_bits} bits ({memory.found})")
+        raise ValueError(f"planezip: dtype is {told} with {bits} bits, but the data has elements "
+                         f"of {memory.item_bits} bits ({memory.found})")
     if 8 * memory.nbytes % bits != 0:
         raise ValueError(f"planezip: dtype is {told} with {bits} bits, but the data has "
                          f"{memory.nbytes} bytes, which is no whole number of elements")

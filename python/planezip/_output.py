@@ -1,6 +1,7 @@
 """What a caller gets: memory for a tensor of a type and a shape, in the form that was asked for.
 
-In Fortran order the shape is that of the array; its memory is that of the reversed shape in C order.
+In Fortran order the shape is that of the array; its memory is that of the reversed shape in C
+order.
 """
 import importlib
 from typing import Any, NamedTuple

@@ -73,8 +73,8 @@ def tensor_bytes(name, shape):
     """Bytes of a tensor; ValueError if it does not fill whole bytes or is 2^63 bytes or more."""
     total = c_uint64()
     if c.lib.pz_tensor_bytes(code(name), len(shape), c_shape(shape), byref(total)) != c.OK:
-        raise ValueError(f"planezip: shape is {tuple(shape)} of {name}, which is no whole number of "
-                         "bytes below 2^63")
+        raise ValueError(f"planezip: shape is {tuple(shape)} of {name}, which is no whole number "
+                         "of bytes below 2^63")
     return total.value
 
 
