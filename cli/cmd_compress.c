@@ -24,7 +24,7 @@ static table *results; /* of --json */
 /* "3,4,5"; an empty text is a single element. */
 static const char *parse_shape(const char *text, void *target)
 {
-    packing_options *packing = target;
+    tensors_options *file = target;
     uint64_t *shape = memory_keep(strlen(text) + 1, sizeof *shape);
     uint32_t rank = 0;
 
@@ -39,8 +39,8 @@ static const char *parse_shape(const char *text, void *target)
         if (*text == ',' && *++text == '\0')
             return "a part of the list is empty";
     }
-    packing->shape = shape;
-    packing->rank = rank;
+    file->shape = shape;
+    file->rank = rank;
     return NULL;
 }
 
@@ -68,12 +68,12 @@ static const char *parse_codec(const char *text, void *target)
 }
 
 static const option compress_options[] = {
-    OPTION('d', "dtype", "TYPE", option_dtype, &options.packing.dtype,
+    OPTION('d', "dtype", "TYPE", option_dtype, &options.packing.file.dtype,
            "type of the elements of raw files, and of .npy files\n"
            "that do not name it: bf16, f32, i64, bool, ..."),
-    OPTION('s', "shape", "N,N,...", parse_shape, &options.packing,
+    OPTION('s', "shape", "N,N,...", parse_shape, &options.packing.file,
            "shape of raw files; without it, a vector"),
-    OPTION(0, "format", "KIND", option_kind, &options.packing.kind,
+    OPTION(0, "format", "KIND", option_kind, &options.packing.file.kind,
            "raw, npy or safetensors; auto (default) looks at the file"),
     OPTION('p', "profile", "NAME", option_profile, &options.packing.profile,
            "symbol widths: native (default), as wide as the elements,\n"
@@ -150,7 +150,7 @@ static bool wants(const char *name)
 {
     if (batch_has_suffix(name, ".pz"))
         return false;
-    return options.packing.dtype != 0 || batch_has_suffix(name, ".npy") ||
+    return options.packing.file.dtype != 0 || batch_has_suffix(name, ".npy") ||
            batch_has_suffix(name, ".safetensors");
 }
 
@@ -164,7 +164,7 @@ static int run(char **files, size_t count)
 
     if (options.json && (options.batch.to_standard || count == 0))
         return fail_usage("--json needs an output that is a file");
-    if (options.packing.shape != NULL && options.packing.dtype == 0)
+    if (options.packing.file.shape != NULL && options.packing.file.dtype == 0)
         return fail_usage("--shape needs --dtype");
     if (options.json)
         results = table_new(columns, LENGTH(columns));

@@ -3,9 +3,9 @@
 #include "errors.h"
 #include "input.h"
 #include "measure_index.h"
-#include "packing.h"
 #include "sizes.h"
 #include "table.h"
+#include "tensors.h"
 
 #include <stdio.h>
 

@@ -6,25 +6,14 @@
 #include "options.h"
 #include "output.h"
 #include "source.h"
+#include "tensors.h"
 
 #include <planezip/planezip.h>
 
-typedef enum packing_kind {
-    PACKING_ANY,
-    PACKING_RAW,
-    PACKING_NPY,
-    PACKING_SAFETENSORS
-} packing_kind;
-
-option_parser option_kind;    /* packing_kind * */
-option_parser option_dtype;   /* pz_dtype * */
 option_parser option_profile; /* pz_profile * */
 
 typedef struct packing_options {
-    packing_kind kind;
-    pz_dtype dtype;        /* 0: not told */
-    const uint64_t *shape; /* NULL: not told */
-    uint32_t rank;
+    tensors_options file;
     pz_profile profile;
     const char *codec;
     uint64_t segment_bytes;
