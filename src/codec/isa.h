@@ -33,6 +33,8 @@ extern const struct pzi_ops pzi_ops_scalar;
 #if defined(__x86_64__)
 extern const struct pzi_ops pzi_ops_avx2;
 extern const struct pzi_ops pzi_ops_avx512;
+#elif defined(__aarch64__) && defined(__AARCH64EL__)
+extern const struct pzi_ops pzi_ops_neon;
 #endif
 
 /* Of the active instruction set; NULL if width_bits is none of the four. */

@@ -13,6 +13,8 @@
 
 #include "codec/vec_scalar.tmpl.h"
 
+#include "codec/vec_move.tmpl.h"
+
 #include "codec/block.tmpl.h"
 #undef PZ_W
 
@@ -20,6 +22,8 @@
 #include "codec/marks.tmpl.h"
 
 #include "codec/vec_scalar.tmpl.h"
+
+#include "codec/vec_move.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W
@@ -29,6 +33,8 @@
 
 #include "codec/vec_scalar.tmpl.h"
 
+#include "codec/vec_move.tmpl.h"
+
 #include "codec/block.tmpl.h"
 #undef PZ_W
 
@@ -36,6 +42,8 @@
 #include "codec/marks.tmpl.h"
 
 #include "codec/vec_scalar.tmpl.h"
+
+#include "codec/vec_move.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W

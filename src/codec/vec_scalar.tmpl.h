@@ -9,7 +9,9 @@
  *   gather        the planes of the marked symbols, moved together
  *   unplanes      the inverse of planes
  *   undelta       the symbols, from the first one and the planes of the deltas
- *   scatter       the inverse of gather and planes; symbols that are not marked are zero */
+ *   scatter       the inverse of gather and planes; symbols that are not marked are zero
+ *
+ * gather and scatter stand in vec_move.tmpl.h. */
 
 /* Field c of row k (vec_scalar.h) holds, after the transposition, the bits of 16 symbols in plane
  * k: so b[j] is put together from the words by the reverse of the order of loading. */
@@ -192,18 +194,6 @@ static inline void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_
     PZ_CAT(mark_plain)(b, P, all, marks);
 }
 
-static inline void PZ_CAT(gather)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE mask,
-                                  PZ_PLANE *z)
-{
-    uint8_t front[PZ_BLOCK_BYTES] = {0};
-    unsigned n = 0;
-
-    (void)b;
-    for (; !PZ_P(is_zero)(mask); mask = PZ_P(rest)(mask))
-        PZ_STORE(front, n++, PZ_LOAD(bytes, PZ_P(lowest)(mask)));
-    PZ_CAT(planes)(front, z);
-}
-
 /* Returns the plane of carries: bit i is set if symbol i + delta i passes 2^w. */
 static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
 {
@@ -221,15 +211,4 @@ static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_
         symbol = next;
     }
     return PZ_P(of)(carries[0], carries[1]);
-}
-
-static inline void PZ_CAT(scatter)(const PZ_PLANE *z, PZ_PLANE mask, uint8_t *bytes)
-{
-    uint8_t front[PZ_BLOCK_BYTES];
-    unsigned n = 0;
-
-    PZ_CAT(unplanes)(z, front);
-    memset(bytes, 0, PZ_BLOCK_BYTES);
-    for (; !PZ_P(is_zero)(mask); mask = PZ_P(rest)(mask), n++)
-        PZ_STORE(bytes, PZ_P(lowest)(mask), PZ_LOAD(front, n));
 }
