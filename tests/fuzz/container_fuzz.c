@@ -10,6 +10,7 @@
 
 #include "base/le.h"
 #include "container/record.h"
+#include "support/guard.h"
 #include "support/memfile.h"
 
 enum { RAW_MAX = 1 << 22, TENSORS_MAX = 64 };
@@ -115,6 +116,7 @@ static bool scan(struct memfile *file, struct seen *seen)
 /* Reads a tensor in ranges of odd sizes. */
 static void read_tensor(pz_reader *reader, uint64_t index, const struct seen *seen, bool whole)
 {
+    static struct guard guard;
     const uint64_t bytes = pz_reader_tensor(reader, index)->raw_bytes;
     uint8_t *raw;
     pz_status status = PZ_OK;
@@ -127,7 +129,9 @@ static void read_tensor(pz_reader *reader, uint64_t index, const struct seen *se
     for (size_t at = 0, some; at < bytes && status == PZ_OK; at += some) {
         some = at % 3 == 0 ? 40001 : 100003;
         some = some < bytes - at ? some : (size_t)bytes - at;
-        status = pz_reader_read(reader, index, at, some, raw + at, NULL);
+        uint8_t *const part = guard_place(&guard, (enum guard_side)(at % GUARD_SIDES), some);
+        status = pz_reader_read(reader, index, at, some, part, NULL);
+        memcpy(raw + at, part, some);
     }
     if (whole && status != PZ_OK)
         fail("random access refuses what a scan reads");
@@ -139,6 +143,7 @@ static void read_tensor(pz_reader *reader, uint64_t index, const struct seen *se
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct guard guard;
     struct memfile file = {0};
     struct seen seen = {0};
     pz_reader *reader = NULL;
@@ -148,10 +153,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1)
         return 0;
-    file = (struct memfile){.data = malloc(size), .bytes = size - 1, .piece = data[0] >> 1};
-    if (file.data == NULL)
-        abort();
-    memcpy(file.data, data + 1, size - 1);
+    file = (struct memfile){.data = guard_copy(&guard, GUARD_BACK, data + 1, size - 1),
+                            .bytes = size - 1,
+                            .piece = data[0] >> 1};
     if (data[0] & 1)
         repair(&file);
     whole = scan(&file, &seen);
@@ -161,6 +165,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint64_t i = 0; status == PZ_OK && i < pz_reader_count(reader) && i < TENSORS_MAX; i++)
         read_tensor(reader, i, &seen, whole);
     pz_reader_free(reader);
-    free(file.data);
     return 0;
 }

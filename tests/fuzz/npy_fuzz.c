@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/guard.h"
+
+enum { MAX_BYTES = 60000 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const uint8_t *header, size_t size, pz_dtype as_dtype)
@@ -30,27 +34,33 @@ static void check(const uint8_t *header, size_t size, pz_dtype as_dtype)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* The header that the input stands for. */
+static size_t make_header(const uint8_t *data, size_t size, uint8_t *header)
 {
-    pz_dtype as_dtype;
-    uint8_t *header;
+    static const uint8_t start[8] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
+    size_t start_bytes = 0;
 
-    if (size < 1 || size > 60000)
-        return 0;
-    as_dtype = (pz_dtype)(data[0] % 32 % PZ_DTYPES);
-    header = malloc(size + 9);
-    if (header == NULL)
-        abort();
     if (data[0] & 0x80) {
-        memcpy(header, "\x93NUMPY\1\0", 8);
+        memcpy(header, start, sizeof start);
         header[8] = (uint8_t)(size - 1);
         header[9] = (uint8_t)((size - 1) >> 8);
-        memcpy(header + 10, data + 1, size - 1);
-        check(header, size + 9, as_dtype);
-    } else {
-        memcpy(header, data + 1, size - 1);
-        check(header, size - 1, as_dtype);
+        start_bytes = 10;
     }
-    free(header);
+    memcpy(header + start_bytes, data + 1, size - 1);
+    return start_bytes + size - 1;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint8_t header[MAX_BYTES + 9];
+    static struct guard guard;
+    size_t header_bytes;
+
+    if (size < 1 || size > MAX_BYTES)
+        return 0;
+    header_bytes = make_header(data, size, header);
+    for (enum guard_side side = GUARD_FRONT; side < GUARD_SIDES; side++)
+        check(guard_copy(&guard, side, header, header_bytes), header_bytes,
+              (pz_dtype)(data[0] % 32 % PZ_DTYPES));
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/guard.h"
 #include "tests/sim/tracegen.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -62,11 +63,13 @@ static void check_file(const pz_plan *plan)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct guard guard;
+    const char *const text = (const char *)guard_copy(&guard, GUARD_BACK, data, size);
     pz_plan *plan = NULL;
     pz_trace_info info;
     pz_diag diag = {0};
 
-    if (pz_plan_parse(the_trace(), (const char *)data, size, &plan, &diag) != PZ_OK) {
+    if (pz_plan_parse(the_trace(), text, size, &plan, &diag) != PZ_OK) {
         if (diag.text[0] == '\0')
             fail("an error without a text", &diag);
         return 0;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/guard.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 _Noreturn static void fail(const char *what, const pz_diag *diag)
@@ -53,16 +55,18 @@ static void check_platform(const pz_platform *platform)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct guard guard;
+    const char *const text = (const char *)guard_copy(&guard, GUARD_BACK, data, size);
     pz_predictor *predictor = NULL;
     pz_platform platform;
     pz_diag diag = {0};
 
-    if (pz_predictor_parse((const char *)data, size, &predictor, &diag) == PZ_OK)
+    if (pz_predictor_parse(text, size, &predictor, &diag) == PZ_OK)
         check_predictor(predictor);
     else if (diag.text[0] == '\0')
         fail("an error without a text", &diag);
     pz_predictor_free(predictor);
-    if (pz_platform_parse((const char *)data, size, &platform, &diag) == PZ_OK)
+    if (pz_platform_parse(text, size, &platform, &diag) == PZ_OK)
         check_platform(&platform);
     return 0;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/guard.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool is_right(const pz_safetensors *file)
@@ -25,24 +27,31 @@ static bool is_right(const pz_safetensors *file)
     return at == pz_safetensors_data_bytes(file);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check(const uint8_t *header, size_t header_bytes)
 {
-    uint8_t *const header = malloc(size + PZ_SAFETENSORS_START_BYTES);
     pz_safetensors *file = NULL;
     pz_diag diag = {0};
-    pz_status status;
+    const pz_status status = pz_safetensors_parse(header, header_bytes, &file, &diag);
 
-    if (header == NULL)
-        abort();
-    for (int i = 0; i < PZ_SAFETENSORS_START_BYTES; i++)
-        header[i] = (uint8_t)((uint64_t)size >> 8 * i);
-    memcpy(header + PZ_SAFETENSORS_START_BYTES, data, size);
-    status = pz_safetensors_parse(header, size + PZ_SAFETENSORS_START_BYTES, &file, &diag);
     if (status != PZ_OK ? diag.text[0] == '\0' : !is_right(file)) {
         fprintf(stderr, "status %s: %s\n", pz_status_name(status), diag.text);
         abort();
     }
     pz_safetensors_free(file);
-    free(header);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct guard guard;
+
+    for (enum guard_side side = GUARD_FRONT; side < GUARD_SIDES; side++) {
+        const size_t bytes = size + PZ_SAFETENSORS_START_BYTES;
+        uint8_t *const header = guard_place(&guard, side, bytes);
+
+        for (int i = 0; i < PZ_SAFETENSORS_START_BYTES; i++)
+            header[i] = (uint8_t)((uint64_t)size >> 8 * i);
+        memcpy(header + PZ_SAFETENSORS_START_BYTES, data, size);
+        check(header, bytes);
+    }
     return 0;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/guard.h"
+
 enum { MAX_OPS = 200, MAX_ACCESSES = 2000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -103,12 +105,14 @@ static void plan_and_run(const pz_trace *trace, const pz_trace_info *info)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct guard guard;
+    const char *const text = (const char *)guard_copy(&guard, GUARD_BACK, data, size);
     pz_trace *trace = NULL;
     pz_trace_info info;
     pz_saved saved;
     pz_diag diag = {0};
 
-    if (pz_trace_parse((const char *)data, size, &trace, &diag) != PZ_OK) {
+    if (pz_trace_parse(text, size, &trace, &diag) != PZ_OK) {
         if (diag.text[0] == '\0')
             fail("an error without a text", &diag);
         return 0;

@@ -1,7 +1,9 @@
 /* See differential.h. */
 #include "support/differential.h"
+#include "support/guard.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +30,8 @@ static uint8_t *allocate(size_t bytes)
     return memory;
 }
 
-static uint8_t *copy_of(const uint8_t *bytes, size_t count)
-{
-    uint8_t *copy = allocate(count);
-
-    if (count != 0)
-        memcpy(copy, bytes, count);
-    return copy;
-}
+/* What the library reads and writes. */
+static struct guard input_guard, output_guard, offsets_guard;
 
 pz_status differential_status(enum pzref_error error)
 {
@@ -74,129 +70,204 @@ static const char *compare_where(pz_where found, struct pzref_where expected)
     return NULL;
 }
 
-/* One instruction set on a stream for which the reference gave `expected` and `raw`. */
-static const char *compare_decoded(unsigned w, const uint8_t *coded, size_t coded_bytes,
-                                   const uint8_t *raw, size_t raw_bytes, enum pzref_error error,
-                                   struct pzref_where expected)
+/* A stream, and what the reference says about it. */
+struct stream {
+    pz_mode mode;
+    const uint8_t *coded;
+    size_t coded_bytes;
+    const uint8_t *raw;
+    size_t raw_bytes;
+    enum pzref_error error;
+    struct pzref_where where;
+};
+
+static bool is_error_of_headers(enum pzref_error error)
 {
-    const pz_mode mode = {w, 0};
-    uint8_t *back = allocate(raw_bytes);
+    return error == PZREF_HEADERS_TRUNCATED || error == PZREF_HEADER_ABOVE_RAW ||
+           error == PZREF_PAYLOAD_TRUNCATED || error == PZREF_TRAILING_BYTES;
+}
+
+/* Each chunk alone, up to the first one that is wrong. */
+static const char *compare_chunks(const struct stream *stream, enum guard_side side,
+                                  const uint8_t *coded, const uint64_t *offsets)
+{
+    const uint64_t chunks = pz_stream_chunks(stream->raw_bytes);
+    const bool is_right = stream->error == PZREF_OK;
+
+    for (uint64_t i = 0; i < chunks && (is_right || (int64_t)i <= stream->where.chunk); i++) {
+        const size_t from = (size_t)i * PZ_CHUNK_BYTES, left = stream->raw_bytes - from;
+        const size_t bytes = left < PZ_CHUNK_BYTES ? left : PZ_CHUNK_BYTES;
+        uint8_t *const raw = guard_place(&output_guard, side, bytes);
+        const bool is_wrong = !is_right && (int64_t)i == stream->where.chunk;
+        const pz_status expected = is_wrong ? differential_status(stream->error) : PZ_OK;
+        const pz_status status = pz_stream_decode_chunks(
+            stream->mode, coded, stream->coded_bytes, stream->raw_bytes, offsets, i, 1, raw, NULL);
+
+        if (status != expected)
+            return differ("chunk %llu alone: %s instead of %s", (unsigned long long)i,
+                          pz_status_name(status), pz_status_name(expected));
+        if (is_right && memcmp(raw, stream->raw + from, bytes) != 0)
+            return differ("chunk %llu alone is decoded to other bytes", (unsigned long long)i);
+    }
+    return NULL;
+}
+
+/* The index, and what it leads to. */
+static const char *compare_index(const struct stream *stream, enum guard_side side,
+                                 const uint8_t *coded)
+{
+    const size_t entries = (size_t)pz_stream_chunks(stream->raw_bytes) + 1;
+    uint64_t *const offsets =
+        (uint64_t *)(void *)guard_place(&offsets_guard, side, entries * sizeof *offsets);
+    const pz_status expected =
+        is_error_of_headers(stream->error) ? differential_status(stream->error) : PZ_OK;
+    const pz_status status =
+        pz_stream_index(coded, stream->coded_bytes, stream->raw_bytes, offsets, NULL);
+
+    if (status != expected)
+        return differ("index: %s instead of %s", pz_status_name(status), pz_status_name(expected));
+    return status == PZ_OK ? compare_chunks(stream, side, coded, offsets) : NULL;
+}
+
+static const char *compare_decoded(const struct stream *stream, enum guard_side side)
+{
+    const uint8_t *coded = guard_copy(&input_guard, side, stream->coded, stream->coded_bytes);
+    uint8_t *const raw = guard_place(&output_guard, side, stream->raw_bytes);
+    const pz_status expected = differential_status(stream->error);
     pz_where where = {0, 0, 0};
-    const pz_status status = pz_stream_decode(mode, coded, coded_bytes, back, raw_bytes, &where);
+    const pz_status status =
+        pz_stream_decode(stream->mode, coded, stream->coded_bytes, raw, stream->raw_bytes, &where);
     const char *result = NULL;
 
-    if (status != differential_status(error))
-        result = differ("%s, by the reference %s (%d)", pz_status_name(status),
-                        pz_status_name(differential_status(error)), (int)error);
-    else if (status != PZ_OK)
-        result = compare_where(where, expected);
-    else if (memcmp(back, raw, raw_bytes) != 0)
-        result = differ("decoded to other bytes than by the reference");
-    free(back);
+    if (status != expected)
+        return differ("%s, by the reference %s (%d)", pz_status_name(status),
+                      pz_status_name(expected), (int)stream->error);
+    if (status == PZ_OK && memcmp(raw, stream->raw, stream->raw_bytes) != 0)
+        return differ("decoded to other bytes than by the reference");
+    if (status != PZ_OK)
+        result = compare_where(where, stream->where);
+    return result != NULL ? result : compare_index(stream, side, coded);
+}
+
+/* Calls compare() for every instruction set, with the buffers on either side of their pages. */
+static const char *compare_everywhere(const struct stream *stream,
+                                      const char *(*compare)(const struct stream *stream,
+                                                             enum guard_side side))
+{
+    const char *result = NULL;
+
+    for (unsigned i = 0; i < GUARD_SIDES * pz_isa_count() && result == NULL; i++) {
+        pz_isa_select(pz_isa_name(i / GUARD_SIDES));
+        result = compare(stream, (enum guard_side)(i % GUARD_SIDES));
+    }
     return result;
 }
 
 const char *differential_decode(unsigned w, const uint8_t *coded, size_t coded_bytes,
                                 size_t raw_bytes)
 {
-    uint8_t *stream = copy_of(coded, coded_bytes), *raw = allocate(raw_bytes);
-    struct pzref_where expected = {-1, -1};
-    const enum pzref_error error = pzref_decode(w, stream, coded_bytes, raw, raw_bytes, &expected);
-    const char *result = NULL;
+    uint8_t *raw = allocate(raw_bytes);
+    struct stream stream = {.mode = {.width_bits = w},
+                            .coded = coded,
+                            .coded_bytes = coded_bytes,
+                            .raw = raw,
+                            .raw_bytes = raw_bytes,
+                            .where = {-1, -1}};
+    const char *result;
 
-    for (unsigned i = 0; i < pz_isa_count() && result == NULL; i++) {
-        pz_isa_select(pz_isa_name(i));
-        result = compare_decoded(w, stream, coded_bytes, raw, raw_bytes, error, expected);
-    }
-    free(stream);
+    stream.error = pzref_decode(w, coded, coded_bytes, raw, raw_bytes, &stream.where);
+    result = compare_everywhere(&stream, compare_decoded);
     free(raw);
     return result;
 }
 
-/* Encodes into exactly the bytes of the reference, compares, and then into one byte less. */
-static const char *compare_encoded(pz_mode mode, const uint8_t *raw, size_t raw_bytes,
-                                   const uint8_t *expected, size_t expected_bytes)
+/* Into a buffer of room bytes, which is enough or not. */
+static const char *compare_encoded(const struct stream *stream, enum guard_side side,
+                                   const uint8_t *raw, size_t room)
 {
-    uint8_t *coded = allocate(expected_bytes);
-    size_t coded_bytes = SIZE_MAX;
-    pz_status status = pz_stream_encode(mode, raw, raw_bytes, coded, expected_bytes, &coded_bytes);
-    const char *result = NULL;
+    uint8_t *const coded = guard_place(&output_guard, side, room);
+    const pz_status expected = room < stream->coded_bytes ? PZ_ERR_SPACE : PZ_OK;
+    size_t bytes = 0;
+    const pz_status status =
+        pz_stream_encode(stream->mode, raw, stream->raw_bytes, coded, room, &bytes);
 
-    if (status != PZ_OK || coded_bytes != expected_bytes)
-        result = differ("encoding: %s, %zu bytes, by the reference %zu", pz_status_name(status),
-                        coded_bytes, expected_bytes);
-    else if (memcmp(coded, expected, expected_bytes) != 0)
-        result = differ("encoded to other bytes than by the reference");
-    free(coded);
-    if (result != NULL || expected_bytes == 0)
-        return result;
-    coded = allocate(expected_bytes - 1);
-    status = pz_stream_encode(mode, raw, raw_bytes, coded, expected_bytes - 1, &coded_bytes);
-    if (status != PZ_ERR_SPACE)
-        result = differ("encoding into too few bytes: %s", pz_status_name(status));
-    free(coded);
-    return result;
+    if (status != expected || (status == PZ_OK && bytes != stream->coded_bytes))
+        return differ("encoding into %zu bytes: %s, %zu bytes, by the reference %zu", room,
+                      pz_status_name(status), bytes, stream->coded_bytes);
+    if (status == PZ_OK && memcmp(coded, stream->coded, bytes) != 0)
+        return differ("encoded to other bytes than by the reference");
+    return NULL;
 }
 
-static const char *compare_sizes(pz_mode mode, const uint8_t *raw, size_t raw_bytes,
-                                 size_t coded_bytes)
+static const char *compare_sizes(const struct stream *stream, const uint8_t *raw)
 {
-    const struct pzref_sizes sizes = pzref_measure(mode.width_bits, mode.encodings, raw, raw_bytes);
+    const struct pzref_sizes sizes = pzref_measure(stream->mode.width_bits, stream->mode.encodings,
+                                                   stream->raw, stream->raw_bytes);
     pz_stats stats;
-    const pz_status status = pz_stream_measure(mode, raw, raw_bytes, &stats);
+    const pz_status status = pz_stream_measure(stream->mode, raw, stream->raw_bytes, &stats);
 
-    if (sizes.coded_bytes != coded_bytes)
+    if (sizes.coded_bytes != stream->coded_bytes)
         return differ("the reference measures %llu bytes and encodes to %zu",
-                      (unsigned long long)sizes.coded_bytes, coded_bytes);
-    if (status != PZ_OK || stats.raw_bytes != raw_bytes || stats.coded_bytes != coded_bytes)
+                      (unsigned long long)sizes.coded_bytes, stream->coded_bytes);
+    if (status != PZ_OK || stats.raw_bytes != stream->raw_bytes ||
+        stats.coded_bytes != stream->coded_bytes)
         return differ("measuring: %s, %llu bytes, encoded %zu", pz_status_name(status),
-                      (unsigned long long)stats.coded_bytes, coded_bytes);
+                      (unsigned long long)stats.coded_bytes, stream->coded_bytes);
     if (stats.chunks != sizes.chunks || stats.raw_chunks != sizes.raw_chunks ||
         stats.payload_bits != sizes.payload_bits ||
-        memcmp(stats.blocks, sizes.blocks, sizeof stats.blocks) != 0)
+        memcmp(stats.blocks, sizes.blocks, sizeof sizes.blocks) != 0)
         return differ("measured other chunks, bits or encodings than by the reference");
     return NULL;
 }
 
-static const char *compare_all_isas(pz_mode mode, const uint8_t *raw, size_t raw_bytes,
-                                    const uint8_t *coded, size_t coded_bytes)
+/* Exactly the room that is needed, one byte less, and the bound. */
+static const char *compare_coded(const struct stream *stream, enum guard_side side)
 {
-    const struct pzref_where nowhere = {-1, -1};
+    const uint8_t *const raw = guard_copy(&input_guard, side, stream->raw, stream->raw_bytes);
+    const char *result = compare_encoded(stream, side, raw, stream->coded_bytes);
+
+    if (result == NULL && stream->coded_bytes > 0)
+        result = compare_encoded(stream, side, raw, stream->coded_bytes - 1);
+    if (result == NULL)
+        result = compare_encoded(stream, side, raw, pzref_bound(stream->raw_bytes));
+    if (result == NULL)
+        result = compare_sizes(stream, raw);
+    return result != NULL ? result : compare_decoded(stream, side);
+}
+
+/* NULL if the reference agrees with itself. */
+static const char *check_reference(const struct stream *stream)
+{
+    uint8_t *const back = allocate(stream->raw_bytes);
     const char *result = NULL;
 
-    for (unsigned i = 0; i < pz_isa_count() && result == NULL; i++) {
-        pz_isa_select(pz_isa_name(i));
-        result = compare_encoded(mode, raw, raw_bytes, coded, coded_bytes);
-        if (result == NULL)
-            result = compare_sizes(mode, raw, raw_bytes, coded_bytes);
-        if (result == NULL)
-            result = compare_decoded(mode.width_bits, coded, coded_bytes, raw, raw_bytes, PZREF_OK,
-                                     nowhere);
-    }
+    if (pzref_decode(stream->mode.width_bits, stream->coded, stream->coded_bytes, back,
+                     stream->raw_bytes, NULL) != PZREF_OK ||
+        memcmp(back, stream->raw, stream->raw_bytes) != 0)
+        result = differ("the reference does not decode what it encodes");
+    free(back);
     return result;
 }
 
 const char *differential_encode(pz_mode mode, const uint8_t *raw, size_t raw_bytes)
 {
     const size_t bound_bytes = pzref_bound(raw_bytes);
-    uint8_t *input = copy_of(raw, raw_bytes), *back = allocate(raw_bytes);
-    uint8_t *expected = allocate(bound_bytes), *coded;
-    const size_t coded_bytes =
-        pzref_encode(mode.width_bits, mode.encodings, input, raw_bytes, expected);
+    uint8_t *const coded = allocate(bound_bytes);
+    struct stream stream = {.mode = mode,
+                            .coded = coded,
+                            .raw = raw,
+                            .raw_bytes = raw_bytes,
+                            .error = PZREF_OK,
+                            .where = {-1, -1}};
     size_t library_bound = 0;
-    const char *result = NULL;
+    const char *result;
 
-    coded = copy_of(expected, coded_bytes);
-    free(expected);
+    stream.coded_bytes = pzref_encode(mode.width_bits, mode.encodings, raw, raw_bytes, coded);
+    result = check_reference(&stream);
     if (pz_stream_bound(raw_bytes, &library_bound) != PZ_OK || library_bound != bound_bytes)
         result = differ("bound %zu, by the reference %zu", library_bound, bound_bytes);
-    else if (pzref_decode(mode.width_bits, coded, coded_bytes, back, raw_bytes, NULL) != PZREF_OK ||
-             memcmp(back, raw, raw_bytes) != 0)
-        result = differ("the reference does not decode what it encodes");
-    else
-        result = compare_all_isas(mode, input, raw_bytes, coded, coded_bytes);
-    free(input);
-    free(back);
+    if (result == NULL)
+        result = compare_everywhere(&stream, compare_coded);
     free(coded);
     return result;
 }

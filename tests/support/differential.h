@@ -1,7 +1,7 @@
 /* The library held against the reference (reference/pzref.h), on every instruction set that this
- * CPU has.  All buffers have exactly the size that the call is told, so that a sanitizer sees the
- * first byte beyond.  The functions return NULL if all agree, else a sentence about what differs;
- * it lasts until the next call. */
+ * CPU has.  All buffers of the library have exactly the size that the call is told, and stand first
+ * before and then behind a page that may not be touched (guard.h).  The functions return NULL if
+ * all agree, else a sentence about what differs; it lasts until the next call. */
 #ifndef PZ_TEST_DIFFERENTIAL_H
 #define PZ_TEST_DIFFERENTIAL_H
 
@@ -12,7 +12,7 @@
 #include "reference/pzref.h"
 
 /* Any bytes as a stream: both accept it, with the same output, or both reject it for the same
- * reason at the same place. */
+ * reason at the same place; whole, by the index, and chunk by chunk. */
 const char *differential_decode(unsigned w, const uint8_t *coded, size_t coded_bytes,
                                 size_t raw_bytes);
 

@@ -5,6 +5,7 @@
 #include "support/datagen.h"
 #include "support/differential.h"
 #include "support/golden.h"
+#include "support/guard.h"
 #include "support/rng.h"
 #include "support/streamgen.h"
 #include "support/test.h"
@@ -253,6 +254,7 @@ TEST(every_flipped_bit)
 TEST(every_smaller_capacity_is_refused)
 {
     static uint8_t raw[PZ_CHUNK_BYTES + 200], whole[PZ_CHUNK_BYTES + 204];
+    struct guard guard = {0};
     struct rng rng = {11};
 
     for (unsigned i = 0; i < WIDTHS * DATAGEN_KINDS; i++) {
@@ -264,17 +266,15 @@ TEST(every_smaller_capacity_is_refused)
         CHECK_EQ_U64(pz_stream_encode(mode, raw, raw_bytes, whole, sizeof whole, &coded_bytes),
                      PZ_OK);
         for (size_t capacity = 0; capacity < coded_bytes; capacity++) {
-            uint8_t *dst = malloc(capacity != 0 ? capacity : 1);
+            uint8_t *const dst = guard_place(&guard, GUARD_BACK, capacity);
 
-            if (!CHECK(dst != NULL))
-                return;
             TEST_CONTEXT("w %u, kind %u, %zu of %zu bytes", mode.width_bits, i / WIDTHS, capacity,
                          coded_bytes);
             CHECK_EQ_U64(pz_stream_encode(mode, raw, raw_bytes, dst, capacity, &unused),
                          PZ_ERR_SPACE);
-            free(dst);
         }
     }
+    guard_drop(&guard);
 }
 
 TEST(any_alignment)
@@ -400,6 +400,37 @@ TEST(index_of_chunks)
     CHECK_EQ_U64(pz_stream_index(NULL, 1, 1, offsets, NULL), PZ_ERR_ARGUMENT);
     CHECK_EQ_U64(pz_stream_index(NULL, 0, 0, offsets, NULL), PZ_OK);
     CHECK_EQ_U64(offsets[0], 0);
+}
+
+/* Offsets that are not those of the stream are refused, or by chance lead to a chunk's end. */
+TEST(offsets_of_another_stream)
+{
+    static uint8_t raw[3 * PZ_CHUNK_BYTES];
+    static const uint64_t far[] = {0, 1, 6, 4096, UINT32_MAX, UINT64_MAX, UINT64_MAX - 4095};
+    const pz_mode mode = mode_of("planezip", 16);
+    struct guard coded_guard = {0}, raw_guard = {0};
+    size_t coded_bytes = 0;
+    struct rng rng = {17};
+    uint8_t *coded = guard_place(&coded_guard, GUARD_BACK, sizeof raw + 6);
+
+    datagen_fill(&rng, DATAGEN_MIXED, 16, raw, sizeof raw);
+    CHECK_EQ_U64(pz_stream_encode(mode, raw, sizeof raw, coded, sizeof raw + 6, &coded_bytes),
+                 PZ_OK);
+    memmove(coded + sizeof raw + 6 - coded_bytes, coded, coded_bytes);
+    coded += sizeof raw + 6 - coded_bytes;
+    for (unsigned i = 0; i < 20000; i++) {
+        const uint64_t first = rng_below(&rng, 3), count = 1 + rng_below(&rng, 3 - first);
+        uint8_t *const to = guard_place(&raw_guard, GUARD_BACK, (size_t)count * PZ_CHUNK_BYTES);
+        uint64_t offsets[4];
+
+        CHECK_EQ_U64(pz_stream_index(coded, coded_bytes, sizeof raw, offsets, NULL), PZ_OK);
+        for (uint64_t wrong = 1 + rng_below(&rng, 4); wrong > 0; wrong--)
+            offsets[rng_below(&rng, 4)] += far[rng_below(&rng, 7)] * (rng_one_in(&rng, 2) ? 1 : -1);
+        pz_stream_decode_chunks(mode, coded, coded_bytes, sizeof raw, offsets, first, count, to,
+                                NULL);
+    }
+    guard_drop(&coded_guard);
+    guard_drop(&raw_guard);
 }
 
 /* Decodes a payload, of one chunk of raw_bytes, that must be rejected. */

@@ -8,6 +8,7 @@
 
 #include "planezip/planezip.h"
 #include "support/datagen.h"
+#include "support/guard.h"
 #include "support/rng.h"
 #include "support/test.h"
 
@@ -53,32 +54,56 @@ static void fill(uint64_t seed, unsigned w)
                      sizeof raw - at < 10000 ? sizeof raw - at : 10000);
 }
 
+/* What the calling thread alone gives. */
+struct expected {
+    uint8_t *coded;
+    size_t coded_bytes;
+    pz_stats stats;
+};
+
+static bool encodes_to(pz_threads *threads, pz_mode mode, size_t raw_bytes,
+                       const struct expected *expected, uint8_t *coded, size_t room)
+{
+    size_t bytes = 0;
+
+    return pz_stream_encode_on(threads, mode, raw, raw_bytes, coded, room, &bytes) == PZ_OK &&
+           bytes == expected->coded_bytes && memcmp(coded, expected->coded, bytes) == 0;
+}
+
+static bool agrees_with(pz_threads *threads, pz_mode mode, size_t raw_bytes,
+                        const struct expected *expected)
+{
+    const size_t coded_bytes = expected->coded_bytes;
+    struct guard coded_guard = {0}, back_guard = {0};
+    uint8_t *const back = guard_place(&back_guard, GUARD_BACK, raw_bytes);
+    uint8_t *coded = guard_place(&coded_guard, GUARD_BACK, coded_bytes);
+    bool same = encodes_to(threads, mode, raw_bytes, expected, coded, coded_bytes);
+    pz_stats stats;
+
+    same = same &&
+           pz_stream_decode_on(threads, mode, coded, coded_bytes, back, raw_bytes, NULL) == PZ_OK;
+    same = same && memcmp(back, raw, raw_bytes) == 0;
+    coded = guard_place(&coded_guard, GUARD_BACK, BOUND);
+    same = same && encodes_to(threads, mode, raw_bytes, expected, coded, BOUND);
+    same = same && pz_stream_measure_on(threads, mode, raw, raw_bytes, &stats) == PZ_OK;
+    same = same && memcmp(&stats, &expected->stats, sizeof stats) == 0;
+    guard_drop(&coded_guard);
+    guard_drop(&back_guard);
+    return same;
+}
+
 /* Whether all three functions give what the calling thread alone gives; safe to call from any
  * thread, unlike CHECK. */
 static bool agrees(pz_threads *threads, pz_mode mode, size_t raw_bytes)
 {
-    uint8_t *const expected = malloc(BOUND), *const coded = malloc(BOUND);
-    uint8_t *const back = calloc(1, MAX_BYTES);
-    size_t expected_bytes = 0, coded_bytes = 0;
-    pz_stats stats, expected_stats;
-    bool same = expected != NULL && coded != NULL && back != NULL;
+    struct expected expected = {.coded = malloc(BOUND)};
+    bool same = expected.coded != NULL;
 
-    same = same && pz_stream_encode(mode, raw, raw_bytes, expected, BOUND, &expected_bytes) == 0;
-    same = same && pz_stream_encode_on(threads, mode, raw, raw_bytes, coded, expected_bytes,
-                                       &coded_bytes) == PZ_OK;
-    same = same && coded_bytes == expected_bytes && memcmp(coded, expected, coded_bytes) == 0;
-    same = same &&
-           pz_stream_encode_on(threads, mode, raw, raw_bytes, coded, BOUND, &coded_bytes) == PZ_OK;
-    same = same && coded_bytes == expected_bytes && memcmp(coded, expected, coded_bytes) == 0;
-    same = same && pz_stream_measure(mode, raw, raw_bytes, &expected_stats) == PZ_OK;
-    same = same && pz_stream_measure_on(threads, mode, raw, raw_bytes, &stats) == PZ_OK;
-    same = same && memcmp(&stats, &expected_stats, sizeof stats) == 0;
-    same = same &&
-           pz_stream_decode_on(threads, mode, coded, coded_bytes, back, raw_bytes, NULL) == PZ_OK;
-    same = same && memcmp(back, raw, raw_bytes) == 0;
-    free(expected);
-    free(coded);
-    free(back);
+    same = same && pz_stream_encode(mode, raw, raw_bytes, expected.coded, BOUND,
+                                    &expected.coded_bytes) == PZ_OK;
+    same = same && pz_stream_measure(mode, raw, raw_bytes, &expected.stats) == PZ_OK;
+    same = same && agrees_with(threads, mode, raw_bytes, &expected);
+    free(expected.coded);
     return same;
 }
 
