@@ -1,35 +1,19 @@
-/* measure --index: see measure_index.h.
- *
- * The index is a CSV file with a line per chunk: model, class of the producer, kind of the data,
- * place, symbol width, and the sizes that are expected.  Chunks of kind f32 lie in MODEL.f32; of
- * kind bf16 in the conversion of the whole MODEL.f32; all others in MODEL.other. */
+/* measure --index: see measure_index.h. */
 #include "measure_index.h"
 
+#include "activations.h"
 #include "errors.h"
-#include "input.h"
 #include "memory.h"
 #include "names.h"
 #include "sizes.h"
-#include "units.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELDS_MAX = 64, GROUPS_MAX = 256 };
-
-/* Columns that are needed, in the order of the enumeration. */
-enum field {
-    FIELD_MODEL,
-    FIELD_CLASS,
-    FIELD_KIND,
-    FIELD_OFFSET,
-    FIELD_LENGTH,
-    FIELD_WIDTH,
-    FIELD_COUNT
-};
-static const char *const field_names[FIELD_COUNT] = {"model", "cls", "kind", "off", "len", "w"};
+enum { GROUPS_MAX = 256 };
 
 /* Chunks that are added up: of a model and precision, or of a class. */
 struct group {
@@ -43,74 +27,10 @@ struct groups {
     size_t count;
 };
 
-/* The files of a model, read when they are first needed. */
-struct model_data {
-    buffer f32, bf16, other;
-    bool has_f32, has_other;
-};
-
-struct reader {
+struct measuring {
     const char *file;
-    char *folder; /* of the index, with its slash */
-    bool native;
-    unsigned line;
-    int columns[FIELD_COUNT];
-    int sizes_columns[SIZES_CODECS]; /* -1: the index does not tell */
-    char *values[FIELDS_MAX];
-    size_t value_count;
     struct groups models, classes;
-    struct model_data data[GROUPS_MAX]; /* beside models.list */
 };
-
-static int fail_line(const struct reader *self, int place, const char *what)
-{
-    char where[64];
-
-    snprintf(where, sizeof where, "line %u%s%.24s%s", self->line, place >= 0 ? ", '" : "",
-             place >= 0 ? self->values[place] : "", place >= 0 ? "'" : "");
-    return fail(self->file, where, "correct the index", "%s", what);
-}
-
-/* Splits a line in place; returns what follows it, or NULL at the end. */
-static char *split_line(struct reader *self, char *line)
-{
-    char *next = strchr(line, '\n');
-
-    if (next != NULL)
-        *next++ = '\0';
-    line[strcspn(line, "\r")] = '\0';
-    self->line++;
-    self->value_count = 0;
-    while (self->value_count < FIELDS_MAX) {
-        self->values[self->value_count++] = line;
-        line = strchr(line, ',');
-        if (line == NULL)
-            break;
-        *line++ = '\0';
-    }
-    return next != NULL && *next != '\0' ? next : NULL;
-}
-
-static int find_column(const struct reader *self, const char *name)
-{
-    for (size_t i = 0; i < self->value_count; i++)
-        if (strcmp(self->values[i], name) == 0)
-            return (int)i;
-    return -1;
-}
-
-static int read_header(struct reader *self)
-{
-    for (size_t i = 0; i < FIELD_COUNT; i++) {
-        self->columns[i] = find_column(self, field_names[i]);
-        if (self->columns[i] < 0)
-            return fail(self->file, "line 1", "give an index of activations",
-                        "the column '%s' is missing", field_names[i]);
-    }
-    for (size_t i = 0; i < SIZES_CODECS; i++)
-        self->sizes_columns[i] = find_column(self, sizes_codecs[i]);
-    return STATUS_OK;
-}
 
 /* The group of a name; NULL if there are too many. */
 static struct group *find_group(struct groups *self, const char *name)
@@ -124,162 +44,50 @@ static struct group *find_group(struct groups *self, const char *name)
     return &self->list[self->count++];
 }
 
-static int load_f32(struct reader *self, struct model_data *data, const char *model)
-{
-    const char *file = memory_text("%s%s.f32", self->folder, model);
-    int status = input_read(file, &data->f32);
-
-    if (status != STATUS_OK)
-        return status;
-    own(data->f32.data, free);
-    if (data->f32.bytes % 4 != 0)
-        return fail(file, NULL, "get the file again", "it is not a whole number of floats");
-    data->bf16 = (buffer){memory_keep(data->f32.bytes / 2, 1), data->f32.bytes / 2};
-    sizes_to_bf16(data->f32.data, data->f32.bytes / 4, data->bf16.data);
-    data->has_f32 = true;
-    return STATUS_OK;
-}
-
-static int load_other(struct reader *self, struct model_data *data, const char *model)
-{
-    int status = input_read(memory_text("%s%s.other", self->folder, model), &data->other);
-
-    if (status != STATUS_OK)
-        return status;
-    own(data->other.data, free);
-    data->has_other = true;
-    return STATUS_OK;
-}
-
-/* The bytes that hold chunks of a kind. */
-static int find_data(struct reader *self, struct group *model, const char *kind,
-                     const buffer **content)
-{
-    struct model_data *data = &self->data[model - self->models.list];
-    bool is_bf16 = strcmp(kind, "bf16") == 0, is_float = is_bf16 || strcmp(kind, "f32") == 0;
-    int status = STATUS_OK;
-
-    if (is_float && !data->has_f32)
-        status = load_f32(self, data, model->name);
-    else if (!is_float && !data->has_other)
-        status = load_other(self, data, model->name);
-    *content = is_bf16 ? &data->bf16 : is_float ? &data->f32 : &data->other;
-    return status;
-}
-
-/* 0 for a kind that is no type. */
-static unsigned wanted_width(const char *kind, bool native)
-{
-    pz_dtype dtype;
-
-    if (pz_dtype_named(kind, &dtype) != PZ_OK)
-        return 0;
-    return pz_profile_width(native ? PZ_PROFILE_NATIVE : PZ_PROFILE_PAPER, dtype);
-}
-
 /* The index tells what comes out; a difference means that something is broken. */
-static int check_sizes(const struct reader *self, const sizes *chunk)
+static int check_sizes(const char *file, const activations_chunk *chunk, const sizes *measured)
 {
     for (size_t i = 0; i < SIZES_CODECS; i++) {
-        int place = self->sizes_columns[i];
-        uint64_t expected;
         char where[64];
 
-        if (place < 0)
+        if (chunk->expected[i] == UINT64_MAX || chunk->expected[i] == measured->coded_bytes[i])
             continue;
-        if (units_parse_count(self->values[place], &expected) != NULL)
-            return fail_line(self, place, "it is not a size");
-        snprintf(where, sizeof where, "line %u, %s", self->line, sizes_codecs[i]);
-        if (expected != chunk->coded_bytes[i])
-            return fail(self->file, where, "use the data that belongs to the index",
-                        "a chunk takes %" PRIu64 " bytes instead of %" PRIu64,
-                        chunk->coded_bytes[i], expected);
+        snprintf(where, sizeof where, "line %u, %s", chunk->line, sizes_codecs[i]);
+        return fail(file, where, "use the data that belongs to the index",
+                    "a chunk takes %" PRIu64 " bytes instead of %" PRIu64, measured->coded_bytes[i],
+                    chunk->expected[i]);
     }
     return STATUS_OK;
 }
 
 /* Floats count at their own precision, all else at both. */
-static void add_chunk(struct group *model, struct group *class, const char *kind,
-                      const sizes *chunk)
+static void add_chunk(struct group *model, struct group *class, pz_dtype dtype,
+                      const sizes *measured)
 {
-    bool is_f32 = strcmp(kind, "f32") == 0, is_bf16 = strcmp(kind, "bf16") == 0;
-
     model->chunks++;
-    if (!is_bf16)
-        sizes_join(&model->sum[PZ_FP32], chunk);
-    if (is_f32)
+    if (dtype != PZ_DTYPE_BF16)
+        sizes_join(&model->sum[PZ_FP32], measured);
+    if (dtype == PZ_DTYPE_F32)
         return;
-    sizes_join(&model->sum[PZ_BF16], chunk);
-    sizes_join(&class->sum[PZ_BF16], chunk);
+    sizes_join(&model->sum[PZ_BF16], measured);
+    sizes_join(&class->sum[PZ_BF16], measured);
     class->chunks++;
 }
 
-static int read_chunk(struct reader *self)
+static int measure_chunk(void *user, const activations_chunk *chunk)
 {
-    char *values[FIELD_COUNT];
-    uint64_t offset, length, width;
-    struct group *model, *class;
-    const buffer *content;
-    sizes chunk = {0};
-    unsigned wanted;
-    int status;
+    struct measuring *self = user;
+    struct group *model = find_group(&self->models, chunk->model);
+    struct group *class = find_group(&self->classes, chunk->class);
+    sizes measured = {0};
 
-    for (size_t i = 0; i < FIELD_COUNT; i++)
-        values[i] = self->values[self->columns[i]];
-    if (units_parse_count(values[FIELD_OFFSET], &offset) != NULL ||
-        units_parse_count(values[FIELD_LENGTH], &length) != NULL ||
-        units_parse_count(values[FIELD_WIDTH], &width) != NULL)
-        return fail_line(self, -1, "off, len or w is not a number");
-    wanted = wanted_width(values[FIELD_KIND], self->native);
-    if (wanted == 0)
-        return fail_line(self, self->columns[FIELD_KIND], "it is not a type");
-    if (width != wanted)
-        return STATUS_OK;
-    if (values[FIELD_MODEL][0] == '\0' || strchr(values[FIELD_MODEL], '/') != NULL)
-        return fail_line(self, -1, "it is not the name of a model");
-    model = find_group(&self->models, values[FIELD_MODEL]);
-    class = find_group(&self->classes, values[FIELD_CLASS]);
     if (model == NULL || class == NULL)
-        return fail_line(self, -1, "there are too many models or classes");
-    status = find_data(self, model, values[FIELD_KIND], &content);
-    if (status != STATUS_OK)
-        return status;
-    if (offset > content->bytes || length > content->bytes - offset)
-        return fail_line(self, -1, "the chunk lies outside its file");
-    if (sizes_add(&chunk, (unsigned)width, content->data + offset, (size_t)length) != PZ_OK)
-        return fail_line(self, -1, "the chunk cannot be measured");
-    add_chunk(model, class, values[FIELD_KIND], &chunk);
-    return check_sizes(self, &chunk);
-}
-
-/* Lines are strings, which would end at a NUL byte. */
-static int check_text(struct reader *self, const char *text, size_t bytes)
-{
-    const char *nul = memchr(text, '\0', bytes);
-
-    if (nul == NULL)
-        return STATUS_OK;
-    self->line = 1;
-    for (; text < nul; text++)
-        self->line += *text == '\n';
-    return fail_line(self, -1, "the line contains a NUL byte");
-}
-
-static int read_index(struct reader *self, char *text)
-{
-    size_t header_count;
-    int status;
-
-    text = split_line(self, text);
-    header_count = self->value_count;
-    status = read_header(self);
-    while (status == STATUS_OK && text != NULL) {
-        text = split_line(self, text);
-        if (self->value_count != header_count)
-            return fail_line(self, -1, "the line has more or fewer values than the first line");
-        status = read_chunk(self);
-    }
-    return status;
+        return activations_fail(self->file, chunk->line, NULL,
+                                "there are too many models or classes");
+    if (sizes_add(&measured, chunk->width_bits, chunk->data, chunk->bytes) != PZ_OK)
+        return activations_fail(self->file, chunk->line, NULL, "the chunk cannot be measured");
+    add_chunk(model, class, chunk->dtype, &measured);
+    return check_sizes(self->file, chunk, &measured);
 }
 
 /* ---- Tables ---- */
@@ -371,23 +179,12 @@ static int compare_groups(const void *a, const void *b)
 
 int measure_index(const char *file, bool native, table **figure_3, table **table_3)
 {
-    struct reader *self = memory_keep(1, sizeof *self);
-    const char *slash = strrchr(file, '/');
-    buffer content;
-    char *text;
-    int status = input_read_up_to(file, INPUT_TEXT_BYTES, &content);
+    struct measuring *self = memory_keep(1, sizeof *self);
+    int status;
 
-    if (status != STATUS_OK)
-        return status;
-    own(content.data, free);
     self->file = file;
-    self->native = native;
-    self->folder = memory_text("%.*s", slash != NULL ? (int)(slash - file) + 1 : 0, file);
-    text = memory_keep(content.bytes + 1, 1);
-    memcpy(text, content.data, content.bytes);
-    status = check_text(self, text, content.bytes);
-    if (status == STATUS_OK)
-        status = read_index(self, text);
+    status =
+        activations_read(file, native ? PZ_PROFILE_NATIVE : PZ_PROFILE_PAPER, measure_chunk, self);
     if (status != STATUS_OK)
         return status;
     *figure_3 = table_new(figure_columns, LENGTH(figure_columns));
