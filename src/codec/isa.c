@@ -12,6 +12,7 @@ static const struct pzi_ops *const compiled_in[] = {
     &pzi_ops_scalar,
 #if defined(__x86_64__)
     &pzi_ops_avx2,
+    &pzi_ops_avx512bw,
     &pzi_ops_avx512,
 #elif defined(__aarch64__) && defined(__AARCH64EL__)
     &pzi_ops_neon,

@@ -32,6 +32,7 @@ struct pzi_ops {
 extern const struct pzi_ops pzi_ops_scalar;
 #if defined(__x86_64__)
 extern const struct pzi_ops pzi_ops_avx2;
+extern const struct pzi_ops pzi_ops_avx512bw;
 extern const struct pzi_ops pzi_ops_avx512;
 #elif defined(__aarch64__) && defined(__AARCH64EL__)
 extern const struct pzi_ops pzi_ops_neon;

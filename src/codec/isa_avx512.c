@@ -1,5 +1,5 @@
-/* The codec for x86-64 with AVX-512, VBMI and GFNI, as from Ice Lake and Zen 4 on; older CPUs with
- * AVX-512 run the AVX2 instance.  Its bytes are tested under emulation
+/* The codec for x86-64 with AVX-512, VBMI, VBMI2 and GFNI, as from Ice Lake and Zen 4 on; older
+ * CPUs with AVX-512 run isa_avx512bw.c.  Its bytes are tested under emulation
  * (tests/unit/avx512_emulated_test.c), which defines PZI_EMULATED as the header to include; its
  * speed has not been measured on a CPU that has the instructions. */
 #include "codec/isa.h"
@@ -19,22 +19,25 @@
 #include "codec/target.h"
 
 #if !defined(PZI_EMULATED)
-PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni,bmi,bmi2,lzcnt,popcnt")
+PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,bmi,bmi2,lzcnt,"
+                "popcnt")
 #endif
 
 #define PZI_COUNT64(x) __builtin_popcountll(x)
 
 #include "codec/planecode.h"
 
-#include "codec/vec_avx512.h"
+#include "codec/vec_gfni.h"
 #include "codec/width.h"
 
 #define PZ_W 8
 #include "codec/marks.tmpl.h"
 
+#include "codec/vec_gfni.tmpl.h"
+
 #include "codec/vec_avx512.tmpl.h"
 
-#include "codec/vec_bmi2.tmpl.h"
+#include "codec/vec_compress.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W
@@ -42,9 +45,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni,bmi,bmi2,lzc
 #define PZ_W 16
 #include "codec/marks.tmpl.h"
 
+#include "codec/vec_gfni.tmpl.h"
+
 #include "codec/vec_avx512.tmpl.h"
 
-#include "codec/vec_bmi2.tmpl.h"
+#include "codec/vec_compress.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W
@@ -52,9 +57,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni,bmi,bmi2,lzc
 #define PZ_W 32
 #include "codec/marks.tmpl.h"
 
+#include "codec/vec_gfni.tmpl.h"
+
 #include "codec/vec_avx512.tmpl.h"
 
-#include "codec/vec_bmi2.tmpl.h"
+#include "codec/vec_compress.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W
@@ -62,9 +69,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni,bmi,bmi2,lzc
 #define PZ_W 64
 #include "codec/marks.tmpl.h"
 
+#include "codec/vec_gfni.tmpl.h"
+
 #include "codec/vec_avx512.tmpl.h"
 
-#include "codec/vec_bmi2.tmpl.h"
+#include "codec/vec_compress.tmpl.h"
 
 #include "codec/block.tmpl.h"
 #undef PZ_W
@@ -75,8 +84,8 @@ PZ_TARGET_END
 
 const struct pzi_ops pzi_ops_avx512 = {
     "avx512",
-    PZI_CPU_AVX512 | PZI_CPU_AVX512_VBMI | PZI_CPU_GFNI | PZI_CPU_BMI | PZI_CPU_BMI2 |
-        PZI_CPU_LZCNT | PZI_CPU_POPCNT,
+    PZI_CPU_AVX512 | PZI_CPU_AVX512_VBMI | PZI_CPU_AVX512_VBMI2 | PZI_CPU_GFNI | PZI_CPU_BMI |
+        PZI_CPU_BMI2 | PZI_CPU_LZCNT | PZI_CPU_POPCNT,
     {
         {measure_blocks_w8, encode_blocks_w8, decode_blocks_w8},
         {measure_blocks_w16, encode_blocks_w16, decode_blocks_w16},

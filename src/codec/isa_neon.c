@@ -56,14 +56,14 @@
 #undef PZ_W
 
 const struct pzi_ops pzi_ops_neon = {
-    "neon",
-    0,
-    {
-        {measure_blocks_w8, encode_blocks_w8, decode_blocks_w8},
-        {measure_blocks_w16, encode_blocks_w16, decode_blocks_w16},
-        {measure_blocks_w32, encode_blocks_w32, decode_blocks_w32},
-        {measure_blocks_w64, encode_blocks_w64, decode_blocks_w64},
-    },
+    .name = "neon",
+    .width =
+        {
+            {measure_blocks_w8, encode_blocks_w8, decode_blocks_w8},
+            {measure_blocks_w16, encode_blocks_w16, decode_blocks_w16},
+            {measure_blocks_w32, encode_blocks_w32, decode_blocks_w32},
+            {measure_blocks_w64, encode_blocks_w64, decode_blocks_w64},
+        },
 };
 
 #else

@@ -1,6 +1,5 @@
-/* Two registers of 64 bytes, in which vec_avx512.tmpl.h holds a block: any permutation of its bytes
- * takes one instruction for each half, and so does the transposition of 8 x 8 bits in every
- * 64-bit word.  Planes are therefore: bytes to matrices, transposition, bytes to planes. */
+/* Two registers of 64 bytes, in which vec_avx512.tmpl.h holds a block, and what the instances for
+ * AVX-512 have in common.  Needs F, BW, DQ and VL only. */
 #ifndef PZI_VEC_AVX512_H
 #define PZI_VEC_AVX512_H
 
@@ -32,58 +31,29 @@ static inline void pzi_store_pair(void *to, pzi_pair v)
     _mm512_storeu_si512(bytes + 64, v.hi);
 }
 
-/* Byte i of the result is byte from[i] of v. */
-static inline pzi_pair pzi_permute(pzi_pair v, const uint8_t from[128])
-{
-    const pzi_pair index = pzi_load_pair(from);
+/* All bytes move down by 1, 2, 4 or 8; those of `next` follow. */
+#define PZI_MOVE_DOWN(v, next, bytes)                                                      \
+    pzi_pair_of(_mm512_alignr_epi8(_mm512_alignr_epi64((v).hi, (v).lo, 2), (v).lo, bytes), \
+                _mm512_alignr_epi8(_mm512_alignr_epi64(next, (v).hi, 2), (v).hi, bytes))
 
-    return pzi_pair_of(_mm512_permutex2var_epi8(v.lo, index.lo, v.hi),
-                       _mm512_permutex2var_epi8(v.lo, index.hi, v.hi));
+/* All bytes move up by 1, 2, 4 or 8; the last ones of `before` come first. */
+#define PZI_MOVE_UP(v, before, bytes)                                                             \
+    pzi_pair_of(_mm512_alignr_epi8((v).lo, _mm512_alignr_epi64((v).lo, before, 6), 16 - (bytes)), \
+                _mm512_alignr_epi8((v).hi, _mm512_alignr_epi64((v).hi, (v).lo, 6), 16 - (bytes)))
+
+/* The lanes of 128 bits move up by one or two; zeros come first. */
+static inline __m512i pzi_lanes_up_1(__m512i v)
+{
+    return _mm512_alignr_epi64(v, _mm512_setzero_si512(), 6);
 }
 
-/* In every 64-bit word: bit i of byte j becomes bit j of byte 7 - i. */
-static inline pzi_pair pzi_transpose8(pzi_pair v)
+static inline __m512i pzi_lanes_up_2(__m512i v)
 {
-    const __m512i unit = _mm512_set1_epi64((long long)0x8040201008040201u);
-
-    return pzi_pair_of(_mm512_gf2p8affine_epi64_epi8(unit, v.lo, 0),
-                       _mm512_gf2p8affine_epi64_epi8(unit, v.hi, 0));
+    return _mm512_alignr_epi64(v, _mm512_setzero_si512(), 4);
 }
 
-/* 0, 1, .. 63, each plus `add`. */
-static inline __m512i pzi_count_from(int add)
-{
-    static const uint8_t count[64] = {
-        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
-        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
-        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
-
-    return _mm512_add_epi8(_mm512_loadu_si512(count), _mm512_set1_epi8((char)add));
-}
-
-/* All bytes move down by fewer than 64; those of `next` follow. */
-static inline pzi_pair pzi_move_down(pzi_pair v, __m512i next, int bytes)
-{
-    const __m512i from = pzi_count_from(bytes);
-
-    return pzi_pair_of(_mm512_permutex2var_epi8(v.lo, from, v.hi),
-                       _mm512_permutex2var_epi8(v.hi, from, next));
-}
-
-/* All bytes move up by fewer than 64; the last ones of `before` come first. */
-static inline pzi_pair pzi_move_up(pzi_pair v, __m512i before, int bytes)
-{
-    const __m512i from = pzi_count_from(64 - bytes);
-
-    return pzi_pair_of(_mm512_permutex2var_epi8(before, from, v.lo),
-                       _mm512_permutex2var_epi8(v.lo, from, v.hi));
-}
-
-/* The numbers f(0), f(1), .. f(127). */
-#define PZI_TABLE_8(f, i) f(i), f(i + 1), f(i + 2), f(i + 3), f(i + 4), f(i + 5), f(i + 6), f(i + 7)
-#define PZI_TABLE_32(f, i) \
-    PZI_TABLE_8(f, i), PZI_TABLE_8(f, i + 8), PZI_TABLE_8(f, i + 16), PZI_TABLE_8(f, i + 24)
-#define PZI_TABLE_128(f) \
-    PZI_TABLE_32(f, 0), PZI_TABLE_32(f, 32), PZI_TABLE_32(f, 64), PZI_TABLE_32(f, 96)
+/* The numbers i, i + 1, .. */
+#define PZI_COUNT_8(i) i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7
+#define PZI_COUNT_32(i) PZI_COUNT_8(i), PZI_COUNT_8(i + 8), PZI_COUNT_8(i + 16), PZI_COUNT_8(i + 24)
 
 #endif

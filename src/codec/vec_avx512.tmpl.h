@@ -1,5 +1,6 @@
-/* Template, parameter PZ_W: the vocabulary of block.tmpl.h, see vec_scalar.tmpl.h, in AVX-512 with
- * VBMI and GFNI.  gather and scatter stand in vec_bmi2.tmpl.h. */
+/* Template, parameter PZ_W: the vocabulary of block.tmpl.h, see vec_scalar.tmpl.h, in AVX-512.
+ * Builds on to_planes and from_planes, for which there are vec_gfni.tmpl.h and vec_words.tmpl.h;
+ * gather and scatter stand in vec_compress.tmpl.h and vec_bmi2.tmpl.h. */
 
 /* PZ_LANES works on symbols, PZ_FIELDS on planes, which have N bits. */
 #if PZ_W == 8
@@ -15,35 +16,9 @@
 #define PZ_FIELDS(op, suffix) _mm512_##op##16##suffix
 #endif
 
-/* Bytes of a symbol and of a plane.  Matrix h * PZ_PB + g holds byte h of the symbols 8g .. 8g+7,
- * and after the transposition the planes 8h .. 8h+7 of them. */
+/* Bytes of a symbol and of a plane. */
 #define PZ_SB (PZ_W / 8)
 #define PZ_PB (PZ_N / 8)
-#define PZ_MATRIX(h, g) (((h)*PZ_PB + (g)) * 8)
-#define PZ_H(i) ((i) / 8 / PZ_PB)
-#define PZ_G(i) ((i) / 8 % PZ_PB)
-
-/* Where byte i comes from: of matrices from symbols, planes from matrices, and back. */
-#define PZ_FROM_SYMBOLS(i) ((8 * PZ_G(i) + 7 - (i) % 8) * PZ_SB + PZ_H(i))
-#define PZ_TO_PLANES(i) (PZ_MATRIX((i) / PZ_PB / 8, (i) % PZ_PB) + (i) / PZ_PB % 8)
-#define PZ_FROM_PLANES(i) ((8 * PZ_H(i) + 7 - (i) % 8) * PZ_PB + PZ_G(i))
-#define PZ_TO_SYMBOLS(i) (PZ_MATRIX((i) % PZ_SB, (i) / PZ_SB / 8) + (i) / PZ_SB % 8)
-
-static inline pzi_pair PZ_CAT(to_planes)(pzi_pair v)
-{
-    static const uint8_t from[128] = {PZI_TABLE_128(PZ_FROM_SYMBOLS)};
-    static const uint8_t to[128] = {PZI_TABLE_128(PZ_TO_PLANES)};
-
-    return pzi_permute(pzi_transpose8(pzi_permute(v, from)), to);
-}
-
-static inline pzi_pair PZ_CAT(from_planes)(pzi_pair v)
-{
-    static const uint8_t from[128] = {PZI_TABLE_128(PZ_FROM_PLANES)};
-    static const uint8_t to[128] = {PZI_TABLE_128(PZ_TO_SYMBOLS)};
-
-    return pzi_permute(pzi_transpose8(pzi_permute(v, from)), to);
-}
 
 static inline void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
 {
@@ -89,7 +64,7 @@ static inline void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b,
 {
     const uint64_t but_last = UINT64_MAX >> PZ_SB;
     const pzi_pair from = pzi_load_pair(bytes);
-    const pzi_pair to = pzi_move_down(from, _mm512_setzero_si512(), PZ_SB);
+    const pzi_pair to = PZI_MOVE_DOWN(from, _mm512_setzero_si512(), PZ_SB);
     pzi_pair delta;
 
     (void)b;
@@ -99,27 +74,48 @@ static inline void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b,
     pzi_store_pair(d, PZ_CAT(to_planes)(delta));
 }
 
+/* The last symbol of each lane of 128 bits, in all places of it. */
+static inline __m512i PZ_CAT(last)(__m512i v)
+{
+#if PZ_W == 8
+    return _mm512_shuffle_epi8(v, _mm512_set1_epi8(15));
+#elif PZ_W == 16
+    return _mm512_shuffle_epi8(v, _mm512_set1_epi16(0x0f0e));
+#elif PZ_W == 32
+    return _mm512_shuffle_epi8(v, _mm512_set1_epi32(0x0f0e0d0c));
+#elif PZ_W == 64
+    return _mm512_unpackhi_epi64(v, v);
+#endif
+}
+
 /* Prefix sums over the symbols of one register. */
 static inline __m512i PZ_CAT(sum_up)(__m512i v)
 {
-    for (int step = PZ_SB; step < 64; step *= 2)
-        v = PZ_LANES(add_epi, )(
-            v, _mm512_maskz_permutexvar_epi8(UINT64_MAX << step, pzi_count_from(-step), v));
-    return v;
+#if PZ_W <= 8
+    v = PZ_LANES(add_epi, )(v, _mm512_bslli_epi128(v, 1));
+#endif
+#if PZ_W <= 16
+    v = PZ_LANES(add_epi, )(v, _mm512_bslli_epi128(v, 2));
+#endif
+#if PZ_W <= 32
+    v = PZ_LANES(add_epi, )(v, _mm512_bslli_epi128(v, 4));
+#endif
+    v = PZ_LANES(add_epi, )(v, _mm512_bslli_epi128(v, 8));
+    v = PZ_LANES(add_epi, )(v, pzi_lanes_up_1(PZ_CAT(last)(v)));
+    return PZ_LANES(add_epi, )(v, pzi_lanes_up_2(PZ_CAT(last)(v)));
 }
 
 static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
 {
-    /* The last symbol, in all places. */
-    const __m512i last =
-        _mm512_or_si512(_mm512_set1_epi8(64 - PZ_SB),
-                        _mm512_and_si512(pzi_count_from(0), _mm512_set1_epi8(PZ_SB - 1)));
     const __m512i first = _mm512_set1_epi64((int64_t)((uint64_t)base << (64 - PZ_W)));
-    const pzi_pair delta = pzi_move_up(PZ_CAT(from_planes)(pzi_load_pair(d)), first, PZ_SB);
+    const pzi_pair from = PZ_CAT(from_planes)(pzi_load_pair(d));
+    const pzi_pair delta = PZI_MOVE_UP(from, first, PZ_SB);
+    __m512i total;
     pzi_pair sum;
 
     sum.lo = PZ_CAT(sum_up)(delta.lo);
-    sum.hi = PZ_LANES(add_epi, )(PZ_CAT(sum_up)(delta.hi), _mm512_permutexvar_epi8(last, sum.lo));
+    total = _mm512_permutexvar_epi64(_mm512_set1_epi64(7), PZ_CAT(last)(sum.lo));
+    sum.hi = PZ_LANES(add_epi, )(PZ_CAT(sum_up)(delta.hi), total);
     pzi_store_pair(bytes, sum);
     return PZ_P(down)(PZ_CAT(less)(sum, delta));
 }
@@ -161,8 +157,9 @@ static inline __m512i PZ_CAT(fields)(PZ_PLANE plane)
 PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
 {
     const __m512i present = PZ_CAT(fields)(all);
+    const __m512i top = _mm512_set1_epi64((long long)b[PZ_W]);
     const pzi_pair planes = pzi_load_pair(b);
-    const pzi_pair above = pzi_move_down(planes, _mm512_set1_epi64((long long)b[PZ_W]), PZ_PB);
+    const pzi_pair above = PZI_MOVE_DOWN(planes, top, PZ_PB);
     uint64_t some[2], many[2], spread[2];
 
     PZ_CAT(mark_half)(planes.lo, above.lo, present, &some[0], &many[0], &spread[0]);
@@ -180,10 +177,3 @@ PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MAR
 #undef PZ_FIELDS
 #undef PZ_SB
 #undef PZ_PB
-#undef PZ_MATRIX
-#undef PZ_H
-#undef PZ_G
-#undef PZ_FROM_SYMBOLS
-#undef PZ_TO_PLANES
-#undef PZ_FROM_PLANES
-#undef PZ_TO_SYMBOLS
