@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Enough for a chunk of 32 blocks in any encoding. */
-enum { BITS_MAX_BYTES = 8192 };
+/* Enough for a chunk in any encoding of both formats. */
+enum { BITS_MAX_BYTES = 16384 };
 
 struct bits {
     size_t count;
@@ -33,6 +33,12 @@ static inline void bits_code(struct bits *bits, const char *code)
     for (; *code != '\0'; code++)
         if (*code != ' ')
             bits_put_one(bits, *code == '1');
+}
+
+/* Zero bits to the end of the byte. */
+static inline void bits_align(struct bits *bits)
+{
+    bits->count = (bits->count + 7) / 8 * 8;
 }
 
 static inline void bits_append(struct bits *bits, const struct bits *more)

@@ -10,12 +10,23 @@
 
 enum { MAX_FIELDS = 8, MAX_PATH = 1024 };
 
-static const char *const file_names[] = {"streams.txt", "bad.txt", "accept.txt"};
-static const unsigned field_counts[] = {5, 8, 4};
+static const struct {
+    const char *file;
+    unsigned fields;
+} kinds[] = {
+    [GOLDEN_STREAMS] = {"streams.txt", 5}, [GOLDEN_BAD] = {"bad.txt", 8},
+    [GOLDEN_ACCEPT] = {"accept.txt", 4},   [GOLDEN_STREAMS2] = {"streams2.txt", 6},
+    [GOLDEN_BAD2] = {"bad2.txt", 8},       [GOLDEN_ACCEPT2] = {"accept2.txt", 5},
+};
+
+static bool is_format2(enum golden_kind kind)
+{
+    return kind >= GOLDEN_STREAMS2;
+}
 
 static void give_up(const struct golden *g, const char *what)
 {
-    fprintf(stderr, "tests/golden/%s:%u: %s\n", file_names[g->kind], g->line_number, what);
+    fprintf(stderr, "tests/golden/%s:%u: %s\n", kinds[g->kind].file, g->line_number, what);
     exit(2);
 }
 
@@ -78,7 +89,7 @@ struct golden *golden_open(enum golden_kind kind)
 {
     struct golden *g = take(sizeof *g);
 
-    *g = (struct golden){.kind = kind, .file = open_file(file_names[kind], "")};
+    *g = (struct golden){.kind = kind, .file = open_file(kinds[kind].file, "")};
     if (g->file == NULL)
         give_up(g, "cannot be opened");
     return g;
@@ -189,40 +200,43 @@ static uint8_t *hex(const struct golden *g, const char *text, size_t *bytes)
     return content;
 }
 
+/* The fields after w, and e in format 2. */
 static void parse_stream(struct golden *g, char *const *fields)
 {
-    g->codec = fields[2];
+    g->codec = fields[0];
     g->raw = golden_input(g->name, &g->raw_bytes);
-    g->coded = hex(g, fields[4], &g->coded_bytes);
+    g->coded = hex(g, fields[2], &g->coded_bytes);
     if (g->raw == NULL)
         give_up(g, "there is no such input");
-    if (g->coded_bytes != number(g, fields[3]))
+    if (g->coded_bytes != number(g, fields[1]))
         give_up(g, "the stream is not of the size stated");
 }
 
 static void parse_bad(struct golden *g, char *const *fields)
 {
-    g->raw_bytes = (size_t)number(g, fields[2]);
-    g->fault = fields[3];
-    g->status = fields[4];
-    g->chunk = place(g, fields[5]);
-    g->block = place(g, fields[6]);
-    g->coded = hex(g, fields[7], &g->coded_bytes);
+    g->raw_bytes = (size_t)number(g, fields[0]);
+    g->fault = fields[1];
+    g->status = fields[2];
+    g->chunk = place(g, fields[3]);
+    g->block = is_format2(g->kind) ? -1 : place(g, fields[4]);
+    g->coded = hex(g, fields[is_format2(g->kind) ? 4 : 5], &g->coded_bytes);
 }
 
 static void parse_accept(struct golden *g, char *const *fields)
 {
-    g->raw = hex(g, fields[2], &g->raw_bytes);
-    g->coded = hex(g, fields[3], &g->coded_bytes);
+    g->raw = hex(g, fields[0], &g->raw_bytes);
+    g->coded = hex(g, fields[1], &g->coded_bytes);
 }
 
 static void parse(struct golden *g, char *const *fields)
 {
     g->name = fields[0];
     g->w = (unsigned)number(g, fields[1]);
-    if (g->kind == GOLDEN_STREAMS)
+    g->e = is_format2(g->kind) ? (unsigned)number(g, fields[2]) : 0;
+    fields += is_format2(g->kind) ? 3 : 2;
+    if (g->kind == GOLDEN_STREAMS || g->kind == GOLDEN_STREAMS2)
         parse_stream(g, fields);
-    else if (g->kind == GOLDEN_BAD)
+    else if (g->kind == GOLDEN_BAD || g->kind == GOLDEN_BAD2)
         parse_bad(g, fields);
     else
         parse_accept(g, fields);
@@ -242,7 +256,7 @@ bool golden_next(struct golden *g)
         g->reason = cut_comment(g->line);
         count = split(g->line, fields);
     } while (count == 0);
-    if (count != field_counts[g->kind])
+    if (count != kinds[g->kind].fields)
         give_up(g, "the number of fields is wrong");
     parse(g, fields);
     return true;

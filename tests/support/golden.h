@@ -1,10 +1,12 @@
-/* Reads tests/golden: the inputs NAME.bin and the three text files, which have one case a line.
+/* Reads tests/golden: the inputs NAME.bin and the six text files, which have one case a line.
  * Blank-separated fields, bytes in hexadecimal ("-" for none), "# ..." to the end of the line is a
  * comment or the reason of the case:
  *
  *   streams.txt   input w codec coded_bytes coded        what encoders must write for NAME.bin
  *   bad.txt       name w raw_bytes fault status chunk block coded   what decoders must reject
  *   accept.txt    name w raw coded                       valid streams, most of them not canonical
+ *
+ *   streams2.txt, bad2.txt, accept2.txt   the same for format 2: e after w, no block
  *
  * Usage:  struct golden *g = golden_open(GOLDEN_BAD);
  *         while (golden_next(g)) ... g->w, g->coded, g->coded_bytes ...
@@ -17,14 +19,22 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum golden_kind { GOLDEN_STREAMS, GOLDEN_BAD, GOLDEN_ACCEPT };
+enum golden_kind {
+    GOLDEN_STREAMS,
+    GOLDEN_BAD,
+    GOLDEN_ACCEPT,
+    GOLDEN_STREAMS2,
+    GOLDEN_BAD2,
+    GOLDEN_ACCEPT2
+};
 
 /* The case at hand.  Strings and bytes belong to it and last until the next golden_next(); buffers
  * have exactly the size of their content, so that sanitizers see the first byte beyond. */
 struct golden {
     const char *name;
     unsigned w;
-    const char *codec;  /* streams: planezip, zvc, bpc, bx or zbx */
+    unsigned e;         /* format 2: exponent bits; else 0 */
+    const char *codec;  /* streams: planezip, zvc, bpc, bx or zbx; planezip2 or planezip2-fast */
     const char *fault;  /* bad: which check of the format fails */
     const char *status; /* bad: name of the pz_status, as "PZ_ERR_TAG" */
     int64_t chunk;      /* bad: where the fault is, -1 if it belongs to no chunk ... */
