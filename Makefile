@@ -38,7 +38,7 @@ test-all: test
 	$(CTEST) --test-dir build -L long
 
 bench: all
-	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) tools/bench
+	PZ_DATA_DIR=$(DATA) tools/bench
 
 paper: all
 	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) python3 bench/paper.py

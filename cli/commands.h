@@ -10,6 +10,7 @@ extern const verb verb_test;
 extern const verb verb_list;
 extern const verb verb_stream;
 extern const verb verb_measure;
+extern const verb verb_bench;
 extern const verb verb_trace;
 extern const verb verb_ratios;
 extern const verb verb_plan;

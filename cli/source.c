@@ -102,6 +102,26 @@ int source_fill(source *self, void *to, size_t bytes, size_t *got)
     return STATUS_OK;
 }
 
+/* What cannot be passed over at once is read and dropped. */
+int source_skip(source *self, uint64_t bytes)
+{
+    char dropped[8192];
+    size_t got = 1;
+
+    while (bytes > 0 && got > 0) {
+        const bool at_once = self->bytes != PZ_UNKNOWN && self->start_used == self->start_bytes;
+        const size_t want = bytes < sizeof dropped ? (size_t)bytes : sizeof dropped;
+
+        if (at_once && bytes <= self->bytes &&
+            lseek(self->descriptor, (off_t)bytes, SEEK_CUR) != (off_t)-1)
+            return STATUS_OK;
+        if (source_fill(self, dropped, want, &got) != STATUS_OK)
+            return STATUS_DATA;
+        bytes -= got;
+    }
+    return STATUS_OK;
+}
+
 int source_peek(source *self)
 {
     size_t some = 1;

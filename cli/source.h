@@ -32,6 +32,9 @@ int source_peek(source *self);
 /* Reads until there are as many bytes as asked for, or the file ends. */
 int source_fill(source *self, void *to, size_t bytes, size_t *got);
 
+/* Goes past bytes, or to the end of the file if it comes first. */
+int source_skip(source *self, uint64_t bytes);
+
 /* For pz_reader_options; user is the source.  A failure is kept in error. */
 pz_status source_read(void *user, void *to, size_t bytes, size_t *got);
 pz_status source_read_at(void *user, uint64_t from, void *to, size_t bytes, size_t *got);

@@ -131,6 +131,7 @@ static const char *unit_of(column_kind kind)
     case COLUMN_SHARE:
         return "%";
     case COLUMN_GBPS:
+    case COLUMN_RATE:
         return "GB/s";
     default:
         return "";
@@ -148,6 +149,9 @@ static const char *real_text(column_kind kind, double value, char text[CELL_TEXT
         break;
     case COLUMN_GBPS:
         snprintf(text, CELL_TEXT, "%.6g", value / 1e9);
+        break;
+    case COLUMN_RATE:
+        snprintf(text, CELL_TEXT, "%.2f", value / 1e9);
         break;
     case COLUMN_RATIO:
         snprintf(text, CELL_TEXT, "%.3f", value);

@@ -21,6 +21,7 @@ typedef enum column_kind {
     COLUMN_PERCENT, /* real share; as text in per cent */
     COLUMN_SHARE,   /* the same for shares far below 1 % */
     COLUMN_GBPS,    /* real bytes per second; as text in 10^9 bytes per second */
+    COLUMN_RATE,    /* the same with two decimals */
     COLUMN_NUMBER,  /* real of any size */
     COLUMN_FLAG
 } column_kind;

@@ -5,14 +5,14 @@
 run 0 "--version" --version
 prints "--version names the version" '^planezip [0-9]*\.[0-9]*\.[0-9]*$'
 run 0 "--help" --help
-for verb in compress decompress test list stream measure trace ratios plan simulate sweep \
+for verb in compress decompress test list stream measure bench trace ratios plan simulate sweep \
     platform hw; do
     run 0 "--help of $verb" "$verb" --help
     prints "$verb is in its help" "^Usage: planezip $verb"
     run 0 "-h of $verb" "$verb" -h
 done
 run 0 "the list of verbs" --help
-for command in compress decompress test list "stream encode" "stream decode" measure \
+for command in compress decompress test list "stream encode" "stream decode" measure bench \
     "trace show" "trace check" "ratios show" "ratios compare" "ratios update" plan simulate sweep \
     "platform list" "platform show" hw; do
     prints "$command is in the list of verbs" "^  $command "
@@ -26,7 +26,7 @@ done
 
 # The man page knows every option, under the heading of its verb or of all verbs.
 sed 's/\\//g' "$PZ_SOURCE_DIR/docs/planezip.1" >man.txt
-for command in compress decompress test list "stream encode" "stream decode" measure \
+for command in compress decompress test list "stream encode" "stream decode" measure bench \
     "trace show" "trace check" "ratios show" "ratios compare" "ratios update" plan simulate sweep \
     "platform list" "platform show" hw; do
     awk -v command="$command" '/^\.S[HS]/ { on = index(", " $0 ",", command) || /ALL VERBS/ } on' \
@@ -45,7 +45,7 @@ refuse 2 "an unknown verb" compres
 refuse 2 "an unknown option instead of a verb" --frobnicate
 refuse 2 "half a verb" trace
 refuse 2 "an unknown second word" trace frobnicate
-for command in compress decompress test list "stream encode" "stream decode" measure \
+for command in compress decompress test list "stream encode" "stream decode" measure bench \
     "trace show" "trace check" "ratios show" "ratios compare" "ratios update" plan simulate sweep \
     "platform list" "platform show" hw; do
     # shellcheck disable=SC2086 # two words
