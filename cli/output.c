@@ -155,13 +155,14 @@ static int open_temporary(const char *target)
     return descriptor;
 }
 
-/* A folder that cannot be opened or synchronised does not make the file wrong. */
-static void sync_folder(const char *target)
+/* A folder that cannot be opened or synchronised does not make the file wrong.  Cuts the name of
+ * the file off: here it is too late to be without memory. */
+static void sync_folder(char *target)
 {
-    int length = folder_length(target);
-    char *folder = length > 0 ? memory_text("%.*s", length, target) : memory_text(".");
-    int descriptor = open(folder, O_RDONLY | O_CLOEXEC);
+    int length = folder_length(target), descriptor;
 
+    target[length] = '\0';
+    descriptor = open(length > 0 ? target : ".", O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return;
     fsync(descriptor);

@@ -2,6 +2,7 @@
 #include "unpacking.h"
 
 #include "errors.h"
+#include "memory.h"
 #include "progress.h"
 
 #include <string.h>
@@ -30,6 +31,13 @@ static int fail_reader(const struct unpacking *self, pz_status status, const pz_
     return self->in->error != 0 ? source_fail(self->in) : fail_status(self->in->name, status, diag);
 }
 
+/* Without memory nothing is known about the data, so nothing may stand for it. */
+static void give_up_salvage(const struct unpacking *self, pz_status status)
+{
+    if (self->options->salvage && status == PZ_ERR_MEMORY)
+        memory_fail();
+}
+
 static int put(const struct unpacking *self, const void *data, uint64_t bytes)
 {
     return self->out != NULL ? output_write(self->out, data, (size_t)bytes) : STATUS_OK;
@@ -56,6 +64,7 @@ static int take_segment(struct unpacking *self, bool *more)
     *more = bytes > 0;
     self->result->raw_bytes += bytes;
     if (result != PZ_OK) {
+        give_up_salvage(self, result);
         fail_reader(self, result, &diag);
         *more = self->options->salvage && bytes > 0;
         if (!*more)
@@ -117,7 +126,11 @@ static void salvage_chunks(struct unpacking *self, uint64_t tensor, uint64_t fro
 {
     for (size_t at = 0, some; at < bytes; at += some) {
         some = bytes - at < PZ_CHUNK_BYTES ? bytes - at : PZ_CHUNK_BYTES;
-        if (pz_reader_read(self->reader, tensor, from + at, some, page + at, NULL) == PZ_OK)
+        const pz_status result =
+            pz_reader_read(self->reader, tensor, from + at, some, page + at, NULL);
+
+        give_up_salvage(self, result);
+        if (result == PZ_OK)
             continue;
         memset(page + at, 0, some);
         self->result->lost_bytes += some;
@@ -132,6 +145,7 @@ static int salvage_page(struct unpacking *self, uint64_t tensor, uint64_t from, 
     pz_diag diag = {0};
     const pz_status result = pz_reader_read(self->reader, tensor, from, bytes, page, &diag);
 
+    give_up_salvage(self, result);
     if (result != PZ_OK && !*was_lost)
         fail_reader(self, result, &diag);
     if (result != PZ_OK)
