@@ -32,8 +32,9 @@ def find(name):
 
 def named(dtype):
     """The short name of what a caller calls dtype: a name, or a type of NumPy or torch."""
-    text = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or str(dtype)
-    name = find(text.removeprefix("torch."))
+    text = dtype if isinstance(dtype, str) else (
+        getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype))
+    name = find(text.removeprefix("torch.")) if getattr(dtype, "isnative", True) else None
     if name is None:
         raise ValueError(f"planezip: dtype is {dtype!r}; known are {', '.join(LONG_NAMES)}")
     return name
