@@ -8,7 +8,6 @@ import pickle
 import random
 import struct
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -139,8 +138,8 @@ class Options(unittest.TestCase):
         for data in (1.5, [1, 2], "text", None, object()):
             self.refused(f"the data is a {type(data).__name__}, expected is", planezip.compress,
                          data, error=TypeError)
-        self.refused("elements of format '>I'", planezip.compress, error=TypeError,
-                     *[(ctypes.c_uint32.__ctype_be__ * 4)()])
+        self.refused("elements of format '>I'", planezip.compress,
+                     (ctypes.c_uint32.__ctype_be__ * 4)(), error=TypeError)
         self.refused("elements of format 'P'", planezip.compress, memoryview(bytes(8)).cast("P"),
                      error=TypeError)
 
