@@ -1,4 +1,7 @@
 """Arrays of NumPy in and out, also those of ml_dtypes."""
+import contextlib
+import io
+import re
 import subprocess
 import sys
 import tempfile
@@ -7,7 +10,7 @@ from pathlib import Path
 
 import planezip
 from planezip import _types
-from support import floats, needs, optional
+from support import SOURCE, floats, needs, optional
 
 np = optional("numpy")
 ml_dtypes = optional("ml_dtypes")
@@ -124,6 +127,19 @@ class Arrays(unittest.TestCase):
                 found = file["f.npy"].read()
         self.assertTrue(found.flags.f_contiguous)
         self.assertEqual(found.tolist(), sample().tolist())
+
+    def test_example_of_the_readme(self):
+        text = (SOURCE / "README.md").read_text(encoding="utf-8")
+        example = re.search(r"```python\n(.*?)```", text, flags=re.DOTALL).group(1)
+        array = np.resize(sample(), (300, 40))
+        out = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(out):
+            path = Path(folder, "model.safetensors.pz")
+            path.write_bytes(planezip.compress(array, name="wte.weight"))
+            names = {"array": array}
+            exec(example.replace("model.safetensors.pz", str(path)), names)
+        self.same(names["rows"], array[100:200])
+        self.assertRegex(out.getvalue(), r"^\d\.\d+\nf32 \(300, 40\) \d\.\d+\n$")
 
     def test_buffer_on_request(self):
         self.assertIs(type(back(sample(), to="buffer")), planezip.Tensor)
