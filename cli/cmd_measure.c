@@ -54,7 +54,7 @@ static void add_row(table *results, const char *name, unsigned width, const size
         table_real(results, sizes_ratio(sum, codec));
     for (unsigned codec = 0; codec < SIZES_CODECS; codec++)
         table_size(results, sum->coded_bytes[codec]);
-    for (unsigned tag = 0; tag < PZ_ENCODINGS; tag++)
+    for (unsigned tag = 0; tag < SIZES_TAGS; tag++)
         table_size(results, sum->blocks[tag]);
 }
 

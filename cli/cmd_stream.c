@@ -32,7 +32,7 @@ static const char *parse_raw_bytes(const char *text, void *target)
 
 static const option encode_options[] = {
     WIDTH,
-    OPTION('c', "codec", "C", option_encodings, &options.mode.encodings,
+    OPTION('c', "codec", "C", option_encodings, &options.mode,
            "planezip (default), zvc, bpc, bx or zbx"),
     OPTION(0, "raw-bytes", "N", parse_raw_bytes, &options.raw_bytes, "check that IN has this size"),
     FORCE, COMMON_OPTIONS};
@@ -45,7 +45,7 @@ static const option decode_options[] = {
 
 static void prepare(void)
 {
-    option_encodings("planezip", &options.mode.encodings);
+    option_encodings("planezip", &options.mode);
 }
 
 static void report(uint64_t raw_bytes, uint64_t coded_bytes)

@@ -150,7 +150,7 @@ static void add_class_row(table *results, const struct group *class)
     uint64_t blocks = 0;
     unsigned top = 0;
 
-    for (unsigned tag = 0; tag < PZ_ENCODINGS; tag++) {
+    for (unsigned tag = 0; tag < SIZES_TAGS; tag++) {
         blocks += sum->blocks[tag];
         top = sum->blocks[tag] > sum->blocks[top] ? tag : top;
     }
@@ -162,7 +162,7 @@ static void add_class_row(table *results, const struct group *class)
     table_real(results, sizes_ratio(sum, SIZES_PLANEZIP));
     table_text(results, names_encoding((pz_encoding)top));
     table_real(results, blocks > 0 ? (double)sum->blocks[top] / (double)blocks : NAN);
-    for (unsigned tag = 0; tag < PZ_ENCODINGS; tag++)
+    for (unsigned tag = 0; tag < SIZES_TAGS; tag++)
         table_size(results, sum->blocks[tag]);
 }
 

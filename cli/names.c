@@ -7,7 +7,8 @@
 
 static const char *const precisions[] = {[PZ_FP32] = "fp32", [PZ_BF16] = "bf16"};
 static const char *const encodings[] = {
-    [PZ_RAW] = "raw", [PZ_ZVC] = "zvc", [PZ_BX] = "bx", [PZ_DBX] = "dbx", [PZ_ZBX] = "zbx"};
+    [PZ_RAW] = "raw", [PZ_ZVC] = "zvc",     [PZ_BX] = "bx",      [PZ_DBX] = "dbx",
+    [PZ_ZBX] = "zbx", [PZ_EXPONENTS] = "E", [PZ_INTEGERS] = "I", [PZ_DIFFERENCES] = "D"};
 static const char *const signatures[] = {
     [PZ_BY_TENSOR] = "tensor", [PZ_BY_OPERATOR] = "operator", [PZ_BY_NOTHING] = "none"};
 const char *const names_codecs[NAMES_CODECS] = {"planezip", "zvc"};
@@ -85,6 +86,7 @@ const char *option_encodings(const char *text, void *target)
 
     if (pz_mode_named(text, 8, &mode) != PZ_OK)
         return "known are planezip, zvc, bpc, bx and zbx";
-    *(uint32_t *)target = mode.encodings;
+    ((pz_mode *)target)->format = mode.format;
+    ((pz_mode *)target)->encodings = mode.encodings;
     return NULL;
 }

@@ -20,6 +20,6 @@ const char *names_policies(void);
 option_parser option_precision; /* pz_precision * */
 option_parser option_signature; /* pz_signature * */
 option_parser option_codec;     /* const char **, one of names_codecs */
-option_parser option_encodings; /* uint32_t *, those of a codec of streams, for a pz_mode */
+option_parser option_encodings; /* pz_mode *, of which it sets format and encodings */
 
 #endif

@@ -87,11 +87,10 @@ static int put_data(struct packing *self, const char *name, uint64_t data_bytes)
 
 static int put_tensor(struct packing *self, pz_tensor *tensor, uint64_t data_bytes)
 {
-    const unsigned width = pz_profile_width(self->options->profile, tensor->dtype);
     pz_status result;
     int status;
 
-    result = pz_mode_named(self->options->codec, width, &tensor->mode);
+    result = pz_mode_of(self->options->codec, self->options->profile, tensor->dtype, &tensor->mode);
     if (result == PZ_OK)
         result = pz_writer_begin(self->writer, tensor);
     if (result != PZ_OK)

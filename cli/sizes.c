@@ -22,7 +22,7 @@ pz_status sizes_add(sizes *sum, unsigned width_bits, const void *data, size_t by
         if (status != PZ_OK)
             return status;
         sum->coded_bytes[codec] += stats.coded_bytes;
-        for (unsigned tag = 0; codec == SIZES_PLANEZIP && tag < PZ_ENCODINGS; tag++)
+        for (unsigned tag = 0; codec == SIZES_PLANEZIP && tag < SIZES_TAGS; tag++)
             sum->blocks[tag] += stats.blocks[tag];
     }
     status = pzb_bdi_measure(data, bytes, &bdi_bytes);
@@ -38,7 +38,7 @@ void sizes_join(sizes *sum, const sizes *other)
     sum->raw_bytes += other->raw_bytes;
     for (unsigned codec = 0; codec < SIZES_CODECS; codec++)
         sum->coded_bytes[codec] += other->coded_bytes[codec];
-    for (unsigned tag = 0; tag < PZ_ENCODINGS; tag++)
+    for (unsigned tag = 0; tag < SIZES_TAGS; tag++)
         sum->blocks[tag] += other->blocks[tag];
 }
 

@@ -6,12 +6,13 @@
 
 /* planezip, zvc, bpc, bx, zbx, bdi; the last is no mode of the stream. */
 enum { SIZES_PLANEZIP = 0, SIZES_ZVC = 1, SIZES_BX = 3, SIZES_BDI = 5, SIZES_CODECS = 6 };
+enum { SIZES_TAGS = PZ_ZBX + 1 }; /* encodings that planezip chooses from */
 extern const char *const sizes_codecs[SIZES_CODECS];
 
 typedef struct sizes {
     uint64_t raw_bytes;
     uint64_t coded_bytes[SIZES_CODECS];
-    uint64_t blocks[PZ_ENCODINGS]; /* of planezip */
+    uint64_t blocks[SIZES_TAGS]; /* of planezip */
 } sizes;
 
 /* Adds the sizes of data, coded as a stream of its own. */

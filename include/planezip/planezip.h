@@ -1,5 +1,6 @@
 /* PlaneZip: lossless bit-plane compression of tensors.  This header: versions, statuses, the codec
- * of tensor streams (docs/format.md), files of tensors, and the container (docs/container.md).
+ * of tensor streams (docs/format.md, docs/format2.md), files of tensors, and the container
+ * (docs/container.md).
  * Planning and simulation: planezip/plan.h.
  *
  * The codec is stateless: every pz_stream_ function may be called from any thread at any time,
@@ -54,7 +55,10 @@ PZ_API const char *pz_version(void);
     X(PZ_ERR_MISMATCH, "files that belong together do not match")                      \
     X(PZ_ERR_INFEASIBLE, "no plan fits the memory budget")                             \
     X(PZ_ERR_DATAFLOW, "the plan lets an operator read a value that is not there")     \
-    X(PZ_ERR_CHECK, "stored data is damaged: a checksum does not match")
+    X(PZ_ERR_CHECK, "stored data is damaged: a checksum does not match")               \
+    X(PZ_ERR_MODE, "a chunk has a mode that is reserved or needs exponents")           \
+    X(PZ_ERR_MASK, "a map or mask of coded symbols is not valid")                      \
+    X(PZ_ERR_RANGE, "a coded number is outside its range")
 
 typedef enum pz_status {
 #define PZ_STATUS_ENUM(name, text) name,
@@ -71,7 +75,8 @@ PZ_API const char *pz_status_text(pz_status status);
  * block counts within the chunk (it is the number of blocks for what follows the last one), and bit
  * within the payload: where the code or field begins that is wrong or cut off, or where the block
  * ends if only the whole of it shows the error (PZ_ERR_DELTA, a zero symbol in ZBX, padding of the
- * tensor). */
+ * tensor).  In a chunk of format 2 block is 0, and bit is where the part of the payload begins that
+ * is wrong or cut off. */
 typedef struct pz_where {
     uint64_t chunk;
     uint32_t block;
@@ -91,28 +96,44 @@ typedef struct pz_diag {
 /* ---- What to encode with ----------------------------------------------------------------------
  */
 
-/* Encodings of a block; the value is the tag of docs/format.md, "Block". */
+/* Stream formats: docs/format.md is the paper's, docs/format2.md our own. */
+typedef enum pz_format { PZ_FORMAT_1 = 1, PZ_FORMAT_2 = 2 } pz_format;
+
+/* Encodings.  Format 1 chooses one per block; the value is the tag of docs/format.md, "Block".
+ * Format 2 chooses one per chunk: the modes E, D and I of docs/format2.md. */
 typedef enum pz_encoding {
     PZ_RAW = 0,
     PZ_ZVC = 1,
     PZ_BX = 2,
     PZ_DBX = 3,
     PZ_ZBX = 4,
-    PZ_ENCODINGS = 5
+    PZ_EXPONENTS = 5,
+    PZ_INTEGERS = 6,
+    PZ_DIFFERENCES = 7,
+    PZ_ENCODINGS = 8
 } pz_encoding;
 
-/* A symbol width and the encodings that the encoder may choose from, as a set of bits
- * (1u << pz_encoding).  RAW is always allowed.  A decoder looks at width_bits only. */
+/* Symbols, format, and the encodings that the encoder may choose from, as a set of bits
+ * (1u << pz_encoding).  A decoder does not look at encodings.  Format 1: those up to PZ_ZBX, of
+ * which RAW is always allowed.  Format 2 has two levels: PZ_LEVEL_NORMAL, and PZ_LEVEL_FAST, which
+ * does not try differences. */
 typedef struct pz_mode {
     uint32_t width_bits; /* 8, 16, 32 or 64 */
     uint32_t encodings;
+    uint32_t format;        /* pz_format */
+    uint32_t exponent_bits; /* format 2: of floating-point symbols, else 0; format 1: 0 */
 } pz_mode;
 
-/* The codecs by name: "planezip" (all encodings), "zvc", "bpc" (DBX), "bx", "zbx".
- * PZ_ERR_ARGUMENT for an unknown name or width; *mode is then untouched. */
+#define PZ_LEVEL_FAST (1u << PZ_RAW | 1u << PZ_EXPONENTS | 1u << PZ_INTEGERS)
+#define PZ_LEVEL_NORMAL (PZ_LEVEL_FAST | 1u << PZ_DIFFERENCES)
+
+/* The codecs by name.  Format 1: "planezip" (all encodings), "zvc", "bpc" (DBX), "bx", "zbx";
+ * format 2: "planezip2", "planezip2-fast", for integers: whoever has other symbols sets
+ * exponent_bits, or asks pz_mode_of().  PZ_ERR_ARGUMENT for an unknown name or width; *mode is then
+ * untouched. */
 PZ_API pz_status pz_mode_named(const char *codec, unsigned width_bits, pz_mode *mode);
 
-/* ---- Tensor streams, docs/format.md -----------------------------------------------------------
+/* ---- Tensor streams, docs/format.md and docs/format2.md ----------------------------------------
  */
 
 #define PZ_BLOCK_BYTES 128
@@ -142,8 +163,8 @@ typedef struct pz_stats {
     uint64_t coded_bytes; /* equals *coded_bytes of pz_stream_encode() */
     uint64_t chunks;
     uint64_t raw_chunks;           /* stored raw because coding would not shrink them */
-    uint64_t blocks[PZ_ENCODINGS]; /* canonical winner per block, before the chunk's choice */
-    uint64_t payload_bits;         /* block streams with tags, before padding and raw chunks */
+    uint64_t blocks[PZ_ENCODINGS]; /* by canonical encoding, before raw chunks are chosen */
+    uint64_t payload_bits; /* of all chunks as if none were raw; format 1: without padding */
 } pz_stats;
 
 PZ_API pz_status pz_stream_measure(pz_mode mode, const void *raw, size_t raw_bytes,
@@ -257,6 +278,10 @@ typedef enum pz_profile { PZ_PROFILE_NATIVE = 0, PZ_PROFILE_PAPER = 1, PZ_PROFIL
 /* PZ_ERR_ARGUMENT for an unknown name; bits per symbol, 0 for an unknown type or profile. */
 PZ_API pz_status pz_profile_named(const char *name, pz_profile *profile);
 PZ_API unsigned pz_profile_width(pz_profile profile, pz_dtype dtype);
+
+/* The mode of a codec (pz_mode_named) for tensors of a type.  Format 2 has its symbols from the
+ * type alone, whatever the profile.  PZ_ERR_ARGUMENT for an unknown codec, profile or type. */
+PZ_API pz_status pz_mode_of(const char *codec, pz_profile profile, pz_dtype dtype, pz_mode *mode);
 
 /* ---- Files of tensors -------------------------------------------------------------------------
  *

@@ -115,3 +115,25 @@ unsigned pz_profile_width(pz_profile profile, pz_dtype dtype)
         return 0;
     }
 }
+
+unsigned pzi_exponent_bits(pz_dtype dtype)
+{
+    switch (dtype) {
+    case PZ_DTYPE_F8_E4M3:
+    case PZ_DTYPE_F8_E4M3FNUZ:
+        return 4;
+    case PZ_DTYPE_F8_E5M2:
+    case PZ_DTYPE_F8_E5M2FNUZ:
+    case PZ_DTYPE_F16:
+        return 5;
+    case PZ_DTYPE_BF16:
+    case PZ_DTYPE_F32:
+    case PZ_DTYPE_C64:
+        return 8;
+    case PZ_DTYPE_F64:
+    case PZ_DTYPE_C128:
+        return 11;
+    default:
+        return 0;
+    }
+}

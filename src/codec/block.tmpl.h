@@ -56,7 +56,7 @@ static inline unsigned PZ_CAT(nonzeros_cost)(PZ_VIEW *view)
 PZI_INLINE pz_encoding PZ_CAT(choose)(PZ_VIEW *view, uint32_t encodings, const uint8_t *raw,
                                       unsigned *bits)
 {
-    unsigned cost[PZ_ENCODINGS] = {PZI_BLOCK_BITS, UINT_MAX, UINT_MAX, UINT_MAX, UINT_MAX};
+    unsigned cost[PZI_TAGS] = {PZI_BLOCK_BITS, UINT_MAX, UINT_MAX, UINT_MAX, UINT_MAX};
     pz_encoding best = PZ_RAW;
 
     if (encodings & 1u << PZ_ZVC)
@@ -68,7 +68,7 @@ PZI_INLINE pz_encoding PZ_CAT(choose)(PZ_VIEW *view, uint32_t encodings, const u
     /* Without zeros ZBX is BX and a mask. */
     if ((encodings & 1u << PZ_ZBX) && !(view->n == PZ_N && (encodings & 1u << PZ_BX)))
         cost[PZ_ZBX] = PZ_N + PZ_CAT(nonzeros_cost)(view);
-    for (unsigned tag = PZ_RAW + 1; tag < PZ_ENCODINGS; tag++)
+    for (unsigned tag = PZ_RAW + 1; tag < PZI_TAGS; tag++)
         if (cost[tag] < cost[best])
             best = (pz_encoding)tag;
     *bits = PZI_TAG_BITS + cost[best];
@@ -406,7 +406,7 @@ static inline pz_status PZ_CAT(get_block)(struct pzi_bit_reader *reader, uint8_t
 
     if (pzi_left(reader) < PZI_TAG_BITS)
         return PZ_ERR_CHUNK_END;
-    if (tag >= PZ_ENCODINGS)
+    if (tag >= PZI_TAGS)
         return PZ_ERR_TAG;
     pzi_skip(reader, PZI_TAG_BITS);
     switch ((pz_encoding)tag) {

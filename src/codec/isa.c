@@ -78,20 +78,19 @@ static const struct pzi_ops *active_ops(void)
     return atomic_compare_exchange_strong(&active, &ops, first) ? first : ops;
 }
 
+static unsigned index_of(uint32_t width_bits)
+{
+    return width_bits == 8 ? 0 : width_bits == 16 ? 1 : width_bits == 32 ? 2 : 3;
+}
+
 const struct pzi_width_ops *pzi_active_ops(uint32_t width_bits)
 {
-    switch (width_bits) {
-    case 8:
-        return &active_ops()->width[0];
-    case 16:
-        return &active_ops()->width[1];
-    case 32:
-        return &active_ops()->width[2];
-    case 64:
-        return &active_ops()->width[3];
-    default:
-        return NULL;
-    }
+    return &active_ops()->width[index_of(width_bits)];
+}
+
+const struct pzi_width2_ops *pzi_active_ops2(uint32_t width_bits)
+{
+    return &active_ops()->width2[index_of(width_bits)];
 }
 
 unsigned pz_isa_count(void)

@@ -14,11 +14,15 @@
 PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
 #define PZI_COUNT64(x) __builtin_popcountll(x)
+#define PZI_EXTRACT64(a, mask) _pext_u64(a, mask)
+#define PZI_DEPOSIT64(a, mask) _pdep_u64(a, mask)
 
+#include "codec/group_scalar.h"
 #include "codec/planecode.h"
 
 #include "codec/vec_avx2.h"
 #include "codec/width.h"
+#include "codec/window2.h"
 
 #define PZ_W 8
 #include "codec/marks.tmpl.h"
@@ -28,6 +32,10 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_bmi2.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 16
@@ -38,6 +46,10 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_bmi2.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 32
@@ -48,6 +60,10 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_bmi2.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 64
@@ -58,6 +74,10 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_bmi2.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 PZ_TARGET_END
@@ -70,6 +90,12 @@ const struct pzi_ops pzi_ops_avx2 = {
         {measure_blocks_w16, encode_blocks_w16, decode_blocks_w16},
         {measure_blocks_w32, encode_blocks_w32, decode_blocks_w32},
         {measure_blocks_w64, encode_blocks_w64, decode_blocks_w64},
+    },
+    {
+        {encode2_w8, measure2_w8, decode2_w8},
+        {encode2_w16, measure2_w16, decode2_w16},
+        {encode2_w32, measure2_w32, decode2_w32},
+        {encode2_w64, measure2_w64, decode2_w64},
     },
 };
 

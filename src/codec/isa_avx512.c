@@ -24,11 +24,15 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 #endif
 
 #define PZI_COUNT64(x) __builtin_popcountll(x)
+#define PZI_EXTRACT64(a, mask) _pext_u64(a, mask)
+#define PZI_DEPOSIT64(a, mask) _pdep_u64(a, mask)
 
+#include "codec/group_scalar.h"
 #include "codec/planecode.h"
 
 #include "codec/vec_gfni.h"
 #include "codec/width.h"
+#include "codec/window2.h"
 
 #define PZ_W 8
 #include "codec/marks.tmpl.h"
@@ -40,6 +44,10 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 #include "codec/vec_compress.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 16
@@ -52,6 +60,10 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 #include "codec/vec_compress.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 32
@@ -64,6 +76,10 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 #include "codec/vec_compress.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 64
@@ -76,6 +92,10 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 #include "codec/vec_compress.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #if !defined(PZI_EMULATED)
@@ -91,6 +111,12 @@ const struct pzi_ops pzi_ops_avx512 = {
         {measure_blocks_w16, encode_blocks_w16, decode_blocks_w16},
         {measure_blocks_w32, encode_blocks_w32, decode_blocks_w32},
         {measure_blocks_w64, encode_blocks_w64, decode_blocks_w64},
+    },
+    {
+        {encode2_w8, measure2_w8, decode2_w8},
+        {encode2_w16, measure2_w16, decode2_w16},
+        {encode2_w32, measure2_w32, decode2_w32},
+        {encode2_w64, measure2_w64, decode2_w64},
     },
 };
 

@@ -22,11 +22,15 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 #endif
 
 #define PZI_COUNT64(x) __builtin_popcountll(x)
+#define PZI_EXTRACT64(a, mask) _pext_u64(a, mask)
+#define PZI_DEPOSIT64(a, mask) _pdep_u64(a, mask)
 
+#include "codec/group_scalar.h"
 #include "codec/planecode.h"
 
 #include "codec/vec_words.h"
 #include "codec/width.h"
+#include "codec/window2.h"
 
 #define PZ_W 8
 #include "codec/marks.tmpl.h"
@@ -38,6 +42,10 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_bmi2.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 16
@@ -50,6 +58,10 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_bmi2.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 32
@@ -62,6 +74,10 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_compress.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 64
@@ -74,6 +90,10 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_compress.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #if !defined(PZI_EMULATED)
@@ -81,15 +101,20 @@ PZ_TARGET_END
 #endif
 
 const struct pzi_ops pzi_ops_avx512bw = {
-    .name = "avx512bw",
-    .cpu_features = PZI_CPU_AVX512 | PZI_CPU_BMI | PZI_CPU_BMI2 | PZI_CPU_LZCNT | PZI_CPU_POPCNT,
-    .width =
-        {
-            {measure_blocks_w8, encode_blocks_w8, decode_blocks_w8},
-            {measure_blocks_w16, encode_blocks_w16, decode_blocks_w16},
-            {measure_blocks_w32, encode_blocks_w32, decode_blocks_w32},
-            {measure_blocks_w64, encode_blocks_w64, decode_blocks_w64},
-        },
+    "avx512bw",
+    PZI_CPU_AVX512 | PZI_CPU_BMI | PZI_CPU_BMI2 | PZI_CPU_LZCNT | PZI_CPU_POPCNT,
+    {
+        {measure_blocks_w8, encode_blocks_w8, decode_blocks_w8},
+        {measure_blocks_w16, encode_blocks_w16, decode_blocks_w16},
+        {measure_blocks_w32, encode_blocks_w32, decode_blocks_w32},
+        {measure_blocks_w64, encode_blocks_w64, decode_blocks_w64},
+    },
+    {
+        {encode2_w8, measure2_w8, decode2_w8},
+        {encode2_w16, measure2_w16, decode2_w16},
+        {encode2_w32, measure2_w32, decode2_w32},
+        {encode2_w64, measure2_w64, decode2_w64},
+    },
 };
 
 #else

@@ -10,8 +10,10 @@
 
 #define PZI_COUNT64(x) __builtin_popcountll(x)
 
+#include "codec/group_scalar.h"
 #include "codec/planecode.h"
 #include "codec/width.h"
+#include "codec/window2.h"
 
 #include "codec/vec_neon.h"
 
@@ -23,6 +25,10 @@
 #include "codec/vec_move.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 16
@@ -33,6 +39,10 @@
 #include "codec/vec_move.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 32
@@ -43,6 +53,10 @@
 #include "codec/vec_move.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 #define PZ_W 64
@@ -53,17 +67,27 @@
 #include "codec/vec_move.tmpl.h"
 
 #include "codec/block.tmpl.h"
+
+#include "codec/group_scalar.tmpl.h"
+
+#include "codec/chunk2.tmpl.h"
 #undef PZ_W
 
 const struct pzi_ops pzi_ops_neon = {
-    .name = "neon",
-    .width =
-        {
-            {measure_blocks_w8, encode_blocks_w8, decode_blocks_w8},
-            {measure_blocks_w16, encode_blocks_w16, decode_blocks_w16},
-            {measure_blocks_w32, encode_blocks_w32, decode_blocks_w32},
-            {measure_blocks_w64, encode_blocks_w64, decode_blocks_w64},
-        },
+    "neon",
+    0,
+    {
+        {measure_blocks_w8, encode_blocks_w8, decode_blocks_w8},
+        {measure_blocks_w16, encode_blocks_w16, decode_blocks_w16},
+        {measure_blocks_w32, encode_blocks_w32, decode_blocks_w32},
+        {measure_blocks_w64, encode_blocks_w64, decode_blocks_w64},
+    },
+    {
+        {encode2_w8, measure2_w8, decode2_w8},
+        {encode2_w16, measure2_w16, decode2_w16},
+        {encode2_w32, measure2_w32, decode2_w32},
+        {encode2_w64, measure2_w64, decode2_w64},
+    },
 };
 
 #else

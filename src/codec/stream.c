@@ -1,8 +1,9 @@
-/* Tensor streams (docs/format.md, "Tensor stream"): all headers, then all payloads.  Checks what
- * the caller gave; below this file arguments are right. */
+/* Tensor streams (docs/format.md and docs/format2.md, "Tensor stream"): all headers, then all
+ * payloads.  Checks what the caller gave; below this file arguments are right. */
 #include "codec/stream.h"
 #include "base/le.h"
 #include "codec/chunk.h"
+#include "codec/chunk2.h"
 #include "codec/format.h"
 #include "planezip/planezip.h"
 
@@ -31,11 +32,41 @@ pz_status pzi_tensor_of(pz_mode mode, const void *raw, size_t raw_bytes, struct 
 {
     size_t bound_bytes;
 
-    if ((mode.encodings & ~PZI_ALL_ENCODINGS) != 0 || (raw == NULL && raw_bytes != 0) ||
+    if (!pzi_mode_is_valid(mode) || (raw == NULL && raw_bytes != 0) ||
         pz_stream_bound(raw_bytes, &bound_bytes) != PZ_OK)
         return PZ_ERR_ARGUMENT;
-    *tensor = (struct pzi_tensor){pzi_active_ops(mode.width_bits), mode.encodings, raw, raw_bytes};
-    return tensor->ops != NULL ? PZ_OK : PZ_ERR_ARGUMENT;
+    *tensor = (struct pzi_tensor){mode, raw, raw_bytes};
+    return PZ_OK;
+}
+
+/* The payload of one chunk, see pzi_chunk_encode(). */
+static size_t encode_chunk(pz_mode mode, const uint8_t *raw, size_t raw_bytes, uint8_t *dst,
+                           size_t dst_bytes)
+{
+    if (mode.format == PZ_FORMAT_2)
+        return pzi_chunk2_encode(pzi_active_ops2(mode.width_bits), mode, raw, raw_bytes, dst,
+                                 dst_bytes);
+    return pzi_chunk_encode(pzi_active_ops(mode.width_bits), mode.encodings, raw, raw_bytes, dst,
+                            dst_bytes);
+}
+
+static void measure_chunk(pz_mode mode, const uint8_t *raw, size_t raw_bytes, pz_stats *stats)
+{
+    if (mode.format == PZ_FORMAT_2)
+        pzi_chunk2_measure(pzi_active_ops2(mode.width_bits), mode, raw, raw_bytes, stats);
+    else
+        pzi_chunk_measure(pzi_active_ops(mode.width_bits), mode.encodings, raw, raw_bytes, stats);
+}
+
+static pz_status decode_chunk(pz_mode mode, const uint8_t *coded, size_t coded_bytes,
+                              size_t readable_bytes, uint8_t *raw, size_t raw_bytes,
+                              pz_where *where)
+{
+    if (mode.format == PZ_FORMAT_2)
+        return pzi_chunk2_decode(pzi_active_ops2(mode.width_bits), mode, coded, coded_bytes,
+                                 readable_bytes, raw, raw_bytes, where);
+    return pzi_chunk_decode(pzi_active_ops(mode.width_bits), coded, coded_bytes, readable_bytes,
+                            raw, raw_bytes, where);
 }
 
 pz_status pzi_encode_chunks(const struct pzi_tensor *tensor, uint64_t first, uint64_t end,
@@ -45,9 +76,9 @@ pz_status pzi_encode_chunks(const struct pzi_tensor *tensor, uint64_t first, uin
 
     for (uint64_t chunk = first; chunk < end; chunk++) {
         const size_t from = (size_t)chunk * PZ_CHUNK_BYTES;
-        const size_t bytes = pzi_chunk_encode(tensor->ops, tensor->encodings, tensor->raw + from,
-                                              chunk_bytes(tensor->raw_bytes, from), dst + position,
-                                              dst_bytes - position);
+        const size_t bytes =
+            encode_chunk(tensor->mode, tensor->raw + from, chunk_bytes(tensor->raw_bytes, from),
+                         dst + position, dst_bytes - position);
 
         if (bytes == 0)
             return PZ_ERR_SPACE;
@@ -70,8 +101,8 @@ void pzi_measure_chunks(const struct pzi_tensor *tensor, uint64_t first, uint64_
     for (uint64_t chunk = first; chunk < end; chunk++) {
         const size_t from = (size_t)chunk * PZ_CHUNK_BYTES;
 
-        pzi_chunk_measure(tensor->ops, tensor->encodings, tensor->raw + from,
-                          chunk_bytes(tensor->raw_bytes, from), stats);
+        measure_chunk(tensor->mode, tensor->raw + from, chunk_bytes(tensor->raw_bytes, from),
+                      stats);
     }
 }
 
@@ -162,8 +193,8 @@ pz_status pz_stream_index(const void *coded, size_t coded_bytes, size_t raw_byte
 pz_status pzi_coded_of(pz_mode mode, const void *coded, size_t coded_bytes, const void *raw,
                        size_t raw_bytes, struct pzi_coded *stream, pz_where *where)
 {
-    *stream = (struct pzi_coded){pzi_active_ops(mode.width_bits), coded, coded_bytes, raw_bytes};
-    if (stream->ops == NULL || (coded == NULL && coded_bytes != 0) ||
+    *stream = (struct pzi_coded){mode, coded, coded_bytes, raw_bytes};
+    if (!pzi_symbols_are_valid(mode) || (coded == NULL && coded_bytes != 0) ||
         (raw == NULL && raw_bytes != 0))
         return PZ_ERR_ARGUMENT;
     return check_stream(coded, coded_bytes, raw_bytes, NULL, where);
@@ -190,8 +221,8 @@ pz_status pzi_decode_chunks(const struct pzi_coded *stream, uint64_t first, uint
         const size_t payload_bytes = payload_bytes_of(stream, chunk);
         pz_where inside;
         const pz_status status =
-            pzi_chunk_decode(stream->ops, stream->coded + position, payload_bytes,
-                             stream->coded_bytes - position, raw, raw_bytes, &inside);
+            decode_chunk(stream->mode, stream->coded + position, payload_bytes,
+                         stream->coded_bytes - position, raw, raw_bytes, &inside);
 
         if (status != PZ_OK) {
             *where = (pz_where){chunk, inside.block, inside.bit};
@@ -213,12 +244,11 @@ pz_status pz_stream_decode_chunks(pz_mode mode, const void *coded, size_t coded_
                                   size_t raw_bytes, const uint64_t *offsets, uint64_t first,
                                   uint64_t count, void *raw, pz_where *where)
 {
-    const struct pzi_coded stream = {pzi_active_ops(mode.width_bits), coded, coded_bytes,
-                                     raw_bytes};
+    const struct pzi_coded stream = {mode, coded, coded_bytes, raw_bytes};
     const uint64_t chunks = pz_stream_chunks(raw_bytes);
     pz_where unwanted;
 
-    if (stream.ops == NULL || first > chunks || count > chunks - first)
+    if (!pzi_symbols_are_valid(mode) || first > chunks || count > chunks - first)
         return PZ_ERR_ARGUMENT;
     if (count == 0)
         return PZ_OK;

@@ -1,17 +1,16 @@
-/* Parts of a tensor stream (docs/format.md, "Tensor stream"), for one thread of several. */
+/* Parts of a tensor stream (docs/format.md and docs/format2.md, "Tensor stream"), for one thread of
+ * several. */
 #ifndef PZI_STREAM_H
 #define PZI_STREAM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/isa.h"
 #include "planezip/planezip.h"
 
 /* A whole tensor; its chunks are numbered from 0. */
 struct pzi_tensor {
-    const struct pzi_width_ops *ops;
-    uint32_t encodings;
+    pz_mode mode;
     const uint8_t *raw;
     size_t raw_bytes;
 };
@@ -32,7 +31,7 @@ void pzi_measure_chunks(const struct pzi_tensor *tensor, uint64_t first, uint64_
 
 /* A stream whose headers and length are right. */
 struct pzi_coded {
-    const struct pzi_width_ops *ops;
+    pz_mode mode;
     const uint8_t *coded;
     size_t coded_bytes;
     size_t raw_bytes; /* of the whole tensor */

@@ -49,9 +49,20 @@ typedef uint16_t symbol_w16;
 typedef uint32_t symbol_w32;
 typedef uint64_t symbol_w64;
 
+/* Holds an exponent, of floating-point symbols of format 2. */
+typedef uint8_t exponent_w8, exponent_w16, exponent_w32;
+typedef uint16_t exponent_w64;
+
 #define PZ_PLANE PZ_CAT(plane)
+#define PZ_EXPONENT PZ_CAT(exponent)
 #define PZ_SET PZ_CAT(planeset)
 #define PZ_SYMBOL PZ_CAT(symbol)
+
+/* PZ_LE(load), PZ_LE(store) of a plane of one word. */
+#define PZ_LE(op) PZ_PASTE(PZ_LE_, PZ_W)(op)
+#define PZ_LE_16(op) pzi_##op##_le64
+#define PZ_LE_32(op) pzi_##op##_le32
+#define PZ_LE_64(op) pzi_##op##_le16
 
 /* Symbol i of a block of bytes. */
 #define PZ_LOAD(bytes, i) PZ_PASTE(pzi_load_le, PZ_W)((bytes) + (i) * (PZ_W / 8))

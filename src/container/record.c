@@ -9,8 +9,9 @@
 
 #include "base/diag.h"
 #include "base/le.h"
+#include "codec/format.h"
 
-enum { CONTAINER_VERSION = 1, STREAM_FORMAT = 1 };
+enum { CONTAINER_VERSION = 1 };
 
 static const uint8_t magic[PZI_MAGIC_BYTES] = {0x89, 'P', 'Z', 'T', '\r', '\n', 0x1a, '\n'};
 static const uint8_t end_magic[PZI_MAGIC_BYTES] = {'\n', 0x1a, '\n', '\r', 'T', 'Z', 'P', 0x89};
@@ -154,22 +155,13 @@ void pzi_metadata_release(struct pzi_metadata *metadata)
 
 /* ---- TENS ---- */
 
-bool pzi_mode_is_valid(pz_mode mode)
-{
-    const uint32_t all = (1u << PZ_ENCODINGS) - 1;
-    pz_mode known;
-
-    return (mode.encodings & ~all) == 0 && mode.width_bits <= 64 &&
-           pz_mode_named("planezip", mode.width_bits, &known) == PZ_OK;
-}
-
 bool pzi_tens_store(const pz_tensor *tensor, uint64_t segment_bytes, struct pzi_bytes *to)
 {
     const size_t name_bytes = strlen(tensor->name);
     const uint32_t fields[] = {(uint32_t)tensor->dtype,
-                               STREAM_FORMAT,
+                               tensor->mode.format,
                                tensor->mode.width_bits,
-                               0,
+                               tensor->mode.exponent_bits,
                                tensor->mode.encodings | 1u << PZ_RAW,
                                tensor->rank};
     bool stored = true;
@@ -187,7 +179,7 @@ bool pzi_tens_store(const pz_tensor *tensor, uint64_t segment_bytes, struct pzi_
 
 /* The fields in front of the shape; how many dimensions, bytes of name and entries follow. */
 struct tens_fields {
-    uint32_t format, exponent_bits, name_bytes, entries;
+    uint32_t name_bytes, entries;
 };
 
 static struct tens_fields take_fields(struct pzi_cursor *from, struct pzi_tensor *tensor)
@@ -195,9 +187,9 @@ static struct tens_fields take_fields(struct pzi_cursor *from, struct pzi_tensor
     struct tens_fields fields;
 
     tensor->view.dtype = (pz_dtype)pzi_take_u32(from);
-    fields.format = pzi_take_u32(from);
+    tensor->view.mode.format = pzi_take_u32(from);
     tensor->view.mode.width_bits = pzi_take_u32(from);
-    fields.exponent_bits = pzi_take_u32(from);
+    tensor->view.mode.exponent_bits = pzi_take_u32(from);
     tensor->view.mode.encodings = pzi_take_u32(from);
     tensor->view.rank = pzi_take_u32(from);
     tensor->segment_bytes = pzi_take_u64(from);
@@ -206,21 +198,21 @@ static struct tens_fields take_fields(struct pzi_cursor *from, struct pzi_tensor
     return fields;
 }
 
-static pz_status check_fields(const struct tens_fields *fields, const struct pzi_tensor *tensor,
-                              const char *path, pz_diag *diag)
+static pz_status check_fields(const struct pzi_tensor *tensor, const char *path, pz_diag *diag)
 {
-    if (fields->format != STREAM_FORMAT)
+    const pz_mode mode = tensor->view.mode;
+
+    if (mode.format != PZ_FORMAT_1 && mode.format != PZ_FORMAT_2)
         return pzi_fail_at(diag, PZ_ERR_FORMAT, path,
-                           "its streams have format %" PRIu32 ", known is format %d; use a newer "
-                           "version of planezip",
-                           fields->format, STREAM_FORMAT);
+                           "its streams have format %" PRIu32 ", known are the formats 1 and 2; "
+                           "use a newer version of planezip",
+                           mode.format);
     if (pz_dtype_bits(tensor->view.dtype) == 0)
         return pzi_fail_at(diag, PZ_ERR_FORMAT, path,
                            "its type has the number %u, which is not known; use a newer version "
                            "of planezip",
                            (unsigned)tensor->view.dtype);
-    if (!pzi_mode_is_valid(tensor->view.mode) || (tensor->view.mode.encodings & 1) == 0 ||
-        fields->exponent_bits != 0)
+    if (!pzi_mode_is_valid(mode) || (mode.encodings & 1) == 0)
         return pzi_fail_at(diag, PZ_ERR_MEANING, path, "width or encodings are out of range");
     if (tensor->segment_bytes == 0 || tensor->segment_bytes % PZ_CHUNK_BYTES != 0 ||
         tensor->segment_bytes > PZ_SEGMENT_MAX_BYTES)
@@ -284,7 +276,7 @@ static pz_status load_tensor(struct pzi_cursor *from, const char *path, struct p
 
     if (from->failed)
         return pzi_fail_at(diag, PZ_ERR_MEANING, path, "the record of the tensor is too short");
-    status = check_fields(&fields, tensor, path, diag);
+    status = check_fields(tensor, path, diag);
     if (status != PZ_OK)
         return status;
     status = load_shape_and_name(from, fields.name_bytes, tensor);
@@ -325,16 +317,43 @@ void pzi_tensor_release(struct pzi_tensor *tensor)
 
 /* ---- TEND ---- */
 
+enum { TEND_FIELDS = 6, TEND_COUNTS = 5 };
+
+/* The encodings that a format has, of which TEND tells the counts; the unused places are zero. */
+static unsigned encodings_of(const pz_tensor *tensor, pz_encoding *first)
+{
+    *first = tensor->mode.format == PZ_FORMAT_2 ? PZ_EXPONENTS : PZ_RAW;
+    return tensor->mode.format == PZ_FORMAT_2 ? PZ_ENCODINGS - PZ_EXPONENTS : PZI_TAGS;
+}
+
 void pzi_tend_store(const pz_tensor *tensor, uint8_t to[PZI_TEND_BYTES])
 {
-    const uint64_t fields[] = {tensor->raw_bytes, tensor->stream_bytes, tensor->segments,
-                               tensor->chunks,    tensor->raw_chunks,   PZ_ENCODINGS};
-    const size_t count = sizeof fields / sizeof fields[0];
+    pz_encoding first;
+    const unsigned encodings = encodings_of(tensor, &first);
+    const uint64_t fields[TEND_FIELDS] = {tensor->raw_bytes, tensor->stream_bytes, tensor->segments,
+                                          tensor->chunks,    tensor->raw_chunks,   encodings};
 
-    for (size_t i = 0; i < count; i++)
+    memset(to, 0, PZI_TEND_BYTES);
+    for (size_t i = 0; i < TEND_FIELDS; i++)
         pzi_store_le64(to + 8 * i, fields[i]);
-    for (size_t i = 0; i < PZ_ENCODINGS; i++)
-        pzi_store_le64(to + 8 * (count + i), tensor->blocks[i]);
+    for (size_t i = 0; i < encodings; i++)
+        pzi_store_le64(to + 8 * (TEND_FIELDS + i), tensor->blocks[first + i]);
+}
+
+/* False if the number of encodings is not that of the format, or an unused place is not zero. */
+static bool take_blocks(const uint8_t *from, pz_tensor *tensor)
+{
+    pz_encoding first;
+    const unsigned encodings = encodings_of(tensor, &first);
+
+    for (unsigned i = 0; i < PZ_ENCODINGS; i++)
+        tensor->blocks[i] = 0;
+    for (unsigned i = 0; i < encodings; i++)
+        tensor->blocks[first + i] = pzi_load_le64(from + 8 * (TEND_FIELDS + i));
+    for (unsigned i = encodings; i < TEND_COUNTS; i++)
+        if (pzi_load_le64(from + 8 * (TEND_FIELDS + i)) != 0)
+            return false;
+    return pzi_load_le64(from + 40) == encodings;
 }
 
 static uint64_t ceil_div(uint64_t a, uint64_t b)
@@ -385,9 +404,7 @@ pz_status pzi_tend_load(const uint8_t from[PZI_TEND_BYTES], const char *path,
     view->segments = pzi_load_le64(from + 16);
     view->chunks = pzi_load_le64(from + 24);
     view->raw_chunks = pzi_load_le64(from + 32);
-    for (size_t i = 0; i < PZ_ENCODINGS; i++)
-        view->blocks[i] = pzi_load_le64(from + 48 + 8 * i);
-    if (pzi_load_le64(from + 40) != PZ_ENCODINGS || !counts_fit(tensor))
+    if (!take_blocks(from, view) || !counts_fit(tensor))
         return pzi_fail_at(diag, PZ_ERR_MEANING, path,
                            "the counts of its end contradict one another");
     return PZ_OK;

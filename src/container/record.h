@@ -82,9 +82,6 @@ struct pzi_tensor {
     struct pzi_place *places; /* random access: view.segments of them */
 };
 
-/* True if encodings and width are of stream format 1. */
-bool pzi_mode_is_valid(pz_mode mode);
-
 /* The body of TENS, of a tensor that was checked. */
 bool pzi_tens_store(const pz_tensor *tensor, uint64_t segment_bytes, struct pzi_bytes *to);
 

@@ -5,6 +5,7 @@
 
 #include <xxhash.h>
 
+#include "codec/format.h"
 #include "container/index.h"
 #include "container/record.h"
 #include "container/segment.h"

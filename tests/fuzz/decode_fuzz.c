@@ -14,7 +14,7 @@ enum { PREFIX_BYTES = 3, MAX_RAW_BYTES = 2 * PZ_CHUNK_BYTES + 300 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* NULL, or what differs. */
-static const char *decode_as_chunk(unsigned w, const uint8_t *payload, size_t payload_bytes,
+static const char *decode_as_chunk(pz_mode mode, const uint8_t *payload, size_t payload_bytes,
                                    size_t raw_bytes)
 {
     uint8_t stream[2 + PZ_CHUNK_BYTES];
@@ -25,25 +25,25 @@ static const char *decode_as_chunk(unsigned w, const uint8_t *payload, size_t pa
     stream[0] = (uint8_t)payload_bytes;
     stream[1] = (uint8_t)(payload_bytes >> 8);
     memcpy(stream + 2, payload, payload_bytes);
-    return differential_decode(w, stream, 2 + payload_bytes, raw_bytes);
+    return differential_decode(mode, stream, 2 + payload_bytes, raw_bytes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *difference;
     size_t raw_bytes;
-    unsigned w;
+    pz_mode mode = {.format = PZ_FORMAT_1};
 
     if (size < PREFIX_BYTES)
         return 0;
-    w = 8u << (data[0] & 3);
+    mode.width_bits = 8u << (data[0] & 3);
     raw_bytes = (size_t)(data[1] | data[2] << 8) % (MAX_RAW_BYTES + 1);
     if (data[0] & 4)
-        difference = decode_as_chunk(w, data + PREFIX_BYTES, size - PREFIX_BYTES, raw_bytes);
+        difference = decode_as_chunk(mode, data + PREFIX_BYTES, size - PREFIX_BYTES, raw_bytes);
     else
-        difference = differential_decode(w, data + PREFIX_BYTES, size - PREFIX_BYTES, raw_bytes);
+        difference = differential_decode(mode, data + PREFIX_BYTES, size - PREFIX_BYTES, raw_bytes);
     if (difference != NULL) {
-        fprintf(stderr, "w %u, raw bytes %zu: %s\n", w, raw_bytes, difference);
+        fprintf(stderr, "w %u, raw bytes %zu: %s\n", mode.width_bits, raw_bytes, difference);
         abort();
     }
     return 0;

@@ -34,7 +34,7 @@ static void check_sizes(const struct activation *chunk)
         CHECK_EQ_U64(stats.coded_bytes, chunk->coded_bytes[codecs[i].column]);
         if (codecs[i].column != ACTIVATION_PLANEZIP)
             continue;
-        for (unsigned tag = 0; tag < PZ_ENCODINGS; tag++)
+        for (unsigned tag = 0; tag < ACTIVATION_TAGS; tag++)
             CHECK_EQ_U64(stats.blocks[tag], chunk->blocks[tag]);
     }
 }

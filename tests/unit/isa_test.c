@@ -2,7 +2,6 @@
 #define _POSIX_C_SOURCE 200112L
 #include <stdlib.h>
 
-#include "codec/isa.h"
 #include "planezip/planezip.h"
 #include "support/test.h"
 
@@ -31,10 +30,4 @@ TEST(selection)
         CHECK_EQ_U64(pz_isa_select(pz_isa_name(i)), PZ_OK);
         CHECK_STR(pz_isa_active(), pz_isa_name(i));
     }
-}
-
-TEST(widths)
-{
-    for (uint32_t w = 0; w <= 130; w++)
-        CHECK_EQ_U64(pzi_active_ops(w) != NULL, w == 8 || w == 16 || w == 32 || w == 64);
 }

@@ -77,7 +77,7 @@ static void check_ranges(pz_mode mode, const uint8_t *raw, const uint8_t *coded,
 
 TEST(more_than_4_gib)
 {
-    const pz_mode mode = {16, (1u << PZ_ENCODINGS) - 1};
+    const pz_mode mode = {16, (1u << (PZ_ZBX + 1)) - 1, PZ_FORMAT_1, 0};
     const pz_threads_options options = {sizeof options, 2, NULL, NULL};
     uint8_t *raw = make_tensor(), *back = map_repeated(), *coded, *again;
     size_t bound_bytes = 0, coded_bytes = 0, again_bytes = 0;

@@ -29,7 +29,7 @@ static uint8_t raw[MAX_BYTES];
 
 static pz_mode mode_of(unsigned w)
 {
-    pz_mode mode = {0, 0};
+    pz_mode mode = {0};
 
     CHECK_EQ_U64(pz_mode_named("planezip", w, &mode), PZ_OK);
     return mode;
@@ -236,7 +236,7 @@ struct user {
 static void *use(void *arg)
 {
     struct user *const user = arg;
-    const pz_mode mode = {16, (1u << PZ_ENCODINGS) - 1};
+    const pz_mode mode = {16, (1u << (PZ_ZBX + 1)) - 1, PZ_FORMAT_1, 0};
 
     for (unsigned i = 0; i < 10; i++)
         user->agreed += agrees(user->threads, mode, user->raw_bytes - 1000 * i);
@@ -344,7 +344,7 @@ TEST(chunk_range_arguments_and_errors)
 {
     static uint8_t coded[BOUND], back[MAX_BYTES];
     static uint64_t offsets[72];
-    const pz_mode mode = mode_of(16), bad = {17, 0};
+    const pz_mode mode = mode_of(16), bad = {17, 0, PZ_FORMAT_1, 0};
     size_t bytes = 0;
     pz_where where = {0, 0, 0};
 

@@ -1,0 +1,174 @@
+/* Template, parameter PZ_W: the vocabulary of format 2 (choose2, classes2 and numbers2.tmpl.h) in
+ * plain C.  An instruction set has its own file of this form, or takes this one.  Blocks are 128
+ * bytes, groups 64 symbols that may cross blocks.
+ *
+ *   present          bit i is set if symbol i of a block is not zero
+ *   has_negative     whether the top bit of a symbol of a block is set
+ *   compact, spread  the marked symbols of a block, moved together; and back, zeros between them.
+ *                    Both may pass the end of what they write or read by a block
+ *   count_exponents  fills survey->largest and at_depth from the non-zero symbols of some blocks,
+ *                    `step` bytes from one to the next, of which the survey knows the number
+ *   exponent_of      of symbol i
+ *   classes          of a group, relative to base
+ *   put_records      of a group; first are its first code bits
+ *   record_tops      the top bits of a group's records, where x = 0
+ *   bit_plane        the bits number `bit` of a group
+ *   join             a group from exponents, records, signs (planes[0]), and the planes from 1 on
+ *   fold, unfold     the z of the differences in a block; and back, in place, which returns its
+ *                    last symbol */
+
+static inline PZ_PLANE PZ_CAT(present)(const uint8_t *block)
+{
+    uint64_t words[2] = {0, 0};
+
+    for (unsigned i = 0; i < PZ_N; i++)
+        words[i / 64] |= (uint64_t)(PZ_LOAD(block, i) != 0) << (i % 64);
+    return PZ_P(of)(words[0], words[1]);
+}
+
+static inline bool PZ_CAT(has_negative)(const uint8_t *block)
+{
+    PZ_SYMBOL seen = 0;
+
+    for (unsigned i = 0; i < PZ_N; i++)
+        seen |= PZ_LOAD(block, i);
+    return seen >> (PZ_W - 1) != 0;
+}
+
+static inline void PZ_CAT(compact)(const uint8_t *block, PZ_PLANE mask, uint8_t *to)
+{
+    for (; !PZ_P(is_zero)(mask); mask = PZ_P(rest)(mask), to += PZ_W / 8)
+        PZ_STORE(to, 0, PZ_LOAD(block, PZ_P(lowest)(mask)));
+}
+
+static inline void PZ_CAT(spread)(const uint8_t *from, PZ_PLANE mask, uint8_t *block)
+{
+    memset(block, 0, PZ_BLOCK_BYTES);
+    for (; !PZ_P(is_zero)(mask); mask = PZ_P(rest)(mask), from += PZ_W / 8)
+        PZ_STORE(block, PZ_P(lowest)(mask), PZ_LOAD(from, 0));
+}
+
+static inline unsigned PZ_CAT(exponent_of)(const uint8_t *from, unsigned i, unsigned e)
+{
+    return (unsigned)(PZ_LOAD(from, i) >> (PZ_W - 1 - e)) & ((1u << e) - 1);
+}
+
+static inline void PZ_CAT(count_exponents)(const uint8_t *first, size_t step, unsigned blocks,
+                                           unsigned e, struct pzi_survey2 *survey)
+{
+    unsigned at_depth[PZI_DEPTHS2 + 1] = {0}, zeros = blocks * PZ_N - survey->symbols;
+
+    /* Zero symbols have the smallest exponent, which changes no maximum. */
+    for (unsigned b = 0; b < blocks; b++)
+        for (unsigned i = 0; i < PZ_N; i++) {
+            const unsigned exponent = PZ_CAT(exponent_of)(first + b * step, i, e);
+
+            survey->largest = exponent > survey->largest ? exponent : survey->largest;
+        }
+    for (unsigned b = 0; b < blocks; b++)
+        for (unsigned i = 0; i < PZ_N; i++) {
+            const unsigned depth = survey->largest - PZ_CAT(exponent_of)(first + b * step, i, e);
+
+            at_depth[depth < PZI_DEPTHS2 ? depth : PZI_DEPTHS2]++;
+        }
+    if (survey->largest < PZI_DEPTHS2)
+        at_depth[survey->largest] -= zeros;
+    for (unsigned d = 0; d < PZI_DEPTHS2; d++)
+        survey->at_depth[d] = (uint16_t)at_depth[d];
+}
+
+static inline void PZ_CAT(classes)(const uint8_t *from, unsigned e, unsigned base,
+                                   uint8_t classes[PZI_GROUP])
+{
+    for (unsigned i = 0; i < PZI_GROUP; i++) {
+        const unsigned class = base - PZ_CAT(exponent_of)(from, i, e);
+
+        classes[i] = class < PZI_ESCAPE2 ? (uint8_t) class : PZI_ESCAPE2;
+    }
+}
+
+static inline void PZ_CAT(put_records)(const uint8_t *from, unsigned e, uint64_t first, uint8_t *to)
+{
+    const unsigned m = PZ_W - 1 - e, B = (m + 1) / 8;
+
+    for (unsigned i = 0; i < PZI_GROUP; i++) {
+        const PZ_SYMBOL mantissa = PZ_LOAD(from, i) & (PZ_SYMBOL)(((PZ_SYMBOL)1 << m) - 1);
+        const uint64_t value = mantissa | (first >> i & 1) << m;
+
+        for (unsigned k = 0; k < B; k++)
+            *to++ = (uint8_t)(value >> (8 * k));
+    }
+}
+
+/* Where x = 0, a record has as many bytes as a symbol without sign, exponent and the first bit. */
+static inline uint64_t PZ_CAT(record_tops)(const uint8_t *records)
+{
+    enum { B = PZ_W == 32 ? 3 : 1 };
+    uint64_t tops = 0;
+
+    for (unsigned i = 0; i < PZI_GROUP; i++)
+        tops |= (uint64_t)(records[B * i + B - 1] >> 7) << i;
+    return tops;
+}
+
+static inline uint64_t PZ_CAT(bit_plane)(const uint8_t *from, unsigned bit)
+{
+    uint64_t plane = 0;
+
+    for (unsigned i = 0; i < PZI_GROUP; i++)
+        plane |= ((uint64_t)PZ_LOAD(from, i) >> bit & 1) << i;
+    return plane;
+}
+
+static inline void PZ_CAT(join)(const PZ_EXPONENT *exponents, const uint8_t *records,
+                                const uint64_t *planes, unsigned e, uint8_t *to)
+{
+    const unsigned m = PZ_W - 1 - e, B = (m + 1) / 8, x = m + 1 - 8 * B;
+
+    for (unsigned i = 0; i < PZI_GROUP; i++) {
+        uint64_t value = 0;
+
+        for (unsigned k = 0; k < B; k++)
+            value |= (uint64_t)*records++ << (8 * k);
+        value &= ((uint64_t)1 << m) - 1;
+        for (unsigned k = 1; k < x; k++)
+            value |= (planes[k] >> i & 1) << (m - k);
+        PZ_STORE(
+            to, i,
+            (PZ_SYMBOL)(value | (uint64_t)exponents[i] << m | (planes[0] >> i & 1) << (PZ_W - 1)));
+    }
+}
+
+/* The order of floating-point numbers as integers; its own inverse. */
+static inline PZ_SYMBOL PZ_CAT(ordered)(PZ_SYMBOL s)
+{
+    const PZ_SYMBOL negative = (PZ_SYMBOL)(0 - (s >> (PZ_W - 1)));
+
+    return (PZ_SYMBOL)(s ^ (negative & ((PZ_SYMBOL)-1 >> 1)));
+}
+
+static inline void PZ_CAT(fold)(const uint8_t *block, PZ_SYMBOL before, uint8_t *z)
+{
+    PZ_SYMBOL last = PZ_CAT(ordered)(before);
+
+    for (unsigned i = 0; i < PZ_N; i++) {
+        const PZ_SYMBOL now = PZ_CAT(ordered)(PZ_LOAD(block, i));
+        const PZ_SYMBOL d = (PZ_SYMBOL)(now - last);
+
+        PZ_STORE(z, i, (PZ_SYMBOL)((PZ_SYMBOL)(d << 1) ^ (PZ_SYMBOL)(0 - (d >> (PZ_W - 1)))));
+        last = now;
+    }
+}
+
+static inline PZ_SYMBOL PZ_CAT(unfold)(PZ_SYMBOL before, uint8_t *block)
+{
+    PZ_SYMBOL last = PZ_CAT(ordered)(before);
+
+    for (unsigned i = 0; i < PZ_N; i++) {
+        const PZ_SYMBOL z = PZ_LOAD(block, i);
+
+        last = (PZ_SYMBOL)(last + (PZ_SYMBOL)((z >> 1) ^ (PZ_SYMBOL)(0 - (z & 1))));
+        PZ_STORE(block, i, PZ_CAT(ordered)(last));
+    }
+    return PZ_CAT(ordered)(last);
+}

@@ -1,0 +1,319 @@
+/* Template, parameter PZ_W: modes I and D of format 2 (docs/format2.md, "Modes I and D").  The
+ * numbers of a block are cut in planes, which choose2.tmpl.h has made; all here is integer code on
+ * plane words. */
+
+enum { PZ_CAT(plane_bytes) = PZ_N / 8, PZ_CAT(pieces) = PZ_N <= 64 ? 1 : PZ_N / 64 };
+
+/* ---- Encoder -------------------------------------------------------------------------------- */
+
+static inline PZ_PLANE PZ_CAT(planes_above)(const PZ_CAT(numbers) * z, unsigned k)
+{
+    PZ_PLANE high = PZ_P(of)(0, 0);
+
+    for (unsigned j = k; j < PZ_W; j++)
+        high = PZ_P(or)(high, z->plane[j]);
+    return high;
+}
+
+/* What is read off the blocks in order, and written after them. */
+struct PZ_CAT(tail2) {
+    struct pzi_levels2 levels;
+    PZ_SYMBOL escapes[PZ_CHUNK_BYTES * 8 / PZ_W];
+    unsigned count;
+    PZ_SYMBOL seen; /* all escapes, ORed */
+};
+
+static inline PZ_SYMBOL PZ_CAT(number_at)(const PZ_CAT(numbers) * z, unsigned i)
+{
+    PZ_SYMBOL number = 0;
+
+    for (unsigned j = 0; j < PZ_W; j++)
+        number |= (PZ_SYMBOL)((PZ_SYMBOL)PZ_P(has)(z->plane[j], i) << j);
+    return number;
+}
+
+static inline void PZ_CAT(put_quotients)(const PZ_CAT(numbers) * z, unsigned k,
+                                         const PZ_PLANE at_least[7], struct PZ_CAT(tail2) * tail)
+{
+    PZ_PLANE escapes = at_least[6];
+
+    for (unsigned l = 1; l < PZI_LEVELS2; l++)
+        for (unsigned i = 0; i < PZ_CAT(pieces); i++)
+            pzi_levels_put(&tail->levels, l, PZ_P(piece)(at_least[l + 1], i),
+                           PZ_P(piece)(at_least[l], i));
+    for (; !PZ_P(is_zero)(escapes); escapes = PZ_P(rest)(escapes)) {
+        const PZ_SYMBOL q = (PZ_SYMBOL)(PZ_CAT(number_at)(z, PZ_P(lowest)(escapes)) >> k);
+
+        tail->escapes[tail->count++] = q;
+        tail->seen |= q;
+    }
+}
+
+/* Writes the planes of a block; returns where they end. */
+static inline uint8_t *PZ_CAT(put_numbers)(const PZ_CAT(numbers) * z, struct PZ_CAT(cut2) cut,
+                                           struct PZ_CAT(tail2) * tail, uint8_t *to)
+{
+    PZ_PLANE at_least[7];
+
+    for (unsigned j = 0; j < cut.k; j++)
+        to = PZ_CAT(put_piece)(z->plane[j], to);
+    if (cut.exact)
+        return to;
+    PZ_CAT(quotients)(z, cut.k, PZ_CAT(planes_above)(z, cut.k + 3), at_least);
+    to = PZ_CAT(put_piece)(at_least[1], to);
+    PZ_CAT(put_quotients)(z, cut.k, at_least, tail);
+    return to;
+}
+
+static inline unsigned PZ_CAT(escape_width)(PZ_SYMBOL seen)
+{
+    return seen == 0 ? 1 : 64 - PZI_CLZ64(seen);
+}
+
+static inline uint8_t *PZ_CAT(put_tail)(struct PZ_CAT(tail2) * tail, unsigned width, uint8_t *to)
+{
+    struct pzi_bit_writer writer;
+
+    to = pzi_levels_finish(&tail->levels, to);
+    if (tail->count == 0)
+        return to;
+    pzi_writer_init(&writer, to);
+    for (unsigned i = 0; i < tail->count; i++)
+        pzi_put(&writer, tail->escapes[i], width);
+    pzi_writer_finish(&writer);
+    return writer.next;
+}
+
+static inline size_t PZ_CAT(encode_numbers)(bool differences, const uint8_t *raw, unsigned n,
+                                            uint8_t *to)
+{
+    const unsigned nb = (n + PZ_N - 1) / PZ_N;
+    uint8_t *const headers = to + 1, *next = headers + nb;
+    struct PZ_CAT(tail2) tail;
+    unsigned width;
+
+    tail.count = 0;
+    tail.seen = 0;
+    pzi_levels_init(&tail.levels);
+    if (differences) {
+        memcpy(next, raw, PZ_W / 8);
+        next += PZ_W / 8;
+    }
+    for (unsigned b = 0; b < nb; b++) {
+        struct PZ_CAT(cut2) cut;
+        PZ_CAT(numbers) z;
+
+        PZ_CAT(number_planes)(raw, n, b, differences, &z);
+        cut = PZ_CAT(cut_of)(&z);
+        headers[b] = (uint8_t)(cut.k | cut.exact << 7);
+        next = PZ_CAT(put_numbers)(&z, cut, &tail, next);
+    }
+    width = PZ_CAT(escape_width)(tail.seen);
+    *to = (uint8_t)((differences ? 2 : 1) | (width - 1) << 2);
+    return (size_t)(PZ_CAT(put_tail)(&tail, width, next) - to);
+}
+
+/* ---- Size model ----------------------------------------------------------------------------- */
+
+static inline size_t PZ_CAT(measure_numbers)(bool differences, const uint8_t *raw, unsigned n)
+{
+    const unsigned nb = (n + PZ_N - 1) / PZ_N;
+    size_t bytes = 1 + nb + (differences ? PZ_W / 8 : 0);
+    unsigned bits[PZI_LEVELS2] = {0}, escapes = 0;
+    PZ_SYMBOL seen = 0;
+
+    for (unsigned b = 0; b < nb; b++) {
+        PZ_PLANE at_least[7], left;
+        struct PZ_CAT(cut2) cut;
+        PZ_CAT(numbers) z;
+
+        PZ_CAT(number_planes)(raw, n, b, differences, &z);
+        cut = PZ_CAT(cut_of)(&z);
+        bytes += (cut.k + !cut.exact) * PZ_CAT(plane_bytes);
+        if (cut.exact)
+            continue;
+        PZ_CAT(quotients)(&z, cut.k, PZ_CAT(planes_above)(&z, cut.k + 3), at_least);
+        for (unsigned l = 1; l < PZI_LEVELS2; l++)
+            bits[l] += PZ_P(count)(at_least[l]);
+        escapes += PZ_P(count)(at_least[6]);
+        for (left = at_least[6]; !PZ_P(is_zero)(left); left = PZ_P(rest)(left))
+            seen |= (PZ_SYMBOL)(PZ_CAT(number_at)(&z, PZ_P(lowest)(left)) >> cut.k);
+    }
+    for (unsigned l = 1; l < PZI_LEVELS2; l++)
+        bytes += pzi_plane_bytes(bits[l]);
+    return bytes + pzi_plane_bytes((size_t)escapes * PZ_CAT(escape_width)(seen));
+}
+
+/* ---- Decoder -------------------------------------------------------------------------------- */
+
+/* Where the planes of a block lie, and its quotients as far as they are known. */
+struct PZ_CAT(quota) {
+    const uint8_t *planes;
+    unsigned k;
+    PZ_PLANE at_least[7];
+};
+
+static inline pz_status PZ_CAT(take_numbers_header)(struct pzi_reader2 *from, unsigned nb,
+                                                    struct PZ_CAT(quota) * block, bool *exact,
+                                                    unsigned *width)
+{
+    if (from->end - from->next < 1 + (int)nb)
+        return PZ_ERR_CHUNK_END;
+    *width = (from->next[0] >> 2) + 1;
+    if (*width > PZ_W)
+        return PZ_ERR_RANGE;
+    for (unsigned b = 0; b < nb; b++) {
+        block[b].k = from->next[1 + b] & 0x7f;
+        exact[b] = from->next[1 + b] >> 7;
+        if (block[b].k > (exact[b] ? PZ_W : PZ_W - 1u))
+            return PZ_ERR_RANGE;
+    }
+    from->next += 1 + nb;
+    return PZ_OK;
+}
+
+/* The planes of a block, of which those bits are zero that belong to no symbol. */
+static inline pz_status PZ_CAT(take_planes)(struct pzi_reader2 *from, bool exact, PZ_PLANE existing,
+                                            struct PZ_CAT(quota) * block)
+{
+    const unsigned planes = block->k + !exact;
+    PZ_PLANE seen = PZ_P(of)(0, 0);
+
+    if (from->end - from->next < (int)planes * PZ_CAT(plane_bytes))
+        return PZ_ERR_CHUNK_END;
+    block->planes = from->next;
+    block->at_least[1] = PZ_P(of)(0, 0);
+    if (!exact)
+        block->at_least[1] = PZ_CAT(take_piece)(from->next + block->k * PZ_CAT(plane_bytes));
+    if (!PZ_P(equal)(existing, PZ_P(below)(PZ_N)))
+        for (unsigned j = 0; j < planes; j++)
+            seen = PZ_P(or)(seen, PZ_CAT(take_piece)(from->next + j * PZ_CAT(plane_bytes)));
+    if (!PZ_P(is_zero)(PZ_P(without)(seen, existing)))
+        return PZ_ERR_PADDING;
+    from->next += planes * PZ_CAT(plane_bytes);
+    return PZ_OK;
+}
+
+static inline PZ_PLANE PZ_CAT(deposit_next)(struct pzi_plane_reader *reader, PZ_PLANE mask)
+{
+    const uint64_t lo = pzi_plane_deposit(reader, PZ_P(piece)(mask, 0));
+
+    return PZ_P(of)(lo, PZ_CAT(pieces) == 1 ? 0 : pzi_plane_deposit(reader, PZ_P(piece)(mask, 1)));
+}
+
+static inline pz_status PZ_CAT(take_quotients)(struct pzi_reader2 *from, unsigned nb,
+                                               struct PZ_CAT(quota) * block)
+{
+    pz_status status = PZ_OK;
+
+    for (unsigned l = 1; status == PZ_OK && l < PZI_LEVELS2; l++) {
+        struct pzi_plane_reader reader = {from->next, 0};
+
+        for (unsigned b = 0; b < nb; b++)
+            block[b].at_least[l + 1] = PZ_CAT(deposit_next)(&reader, block[b].at_least[l]);
+        status = pzi_take_plane(from, reader.bits);
+    }
+    return status;
+}
+
+/* The planes of z from those of a block and from its quotients below 6; an escape counts as 0.
+ * PZ_ERR_RANGE if a quotient does not fit the symbol. */
+static inline pz_status PZ_CAT(restore_planes)(const struct PZ_CAT(quota) * block,
+                                               PZ_CAT(numbers) * z)
+{
+    const PZ_PLANE *const a = block->at_least;
+    const PZ_PLANE four = PZ_P(without)(a[4], a[6]), two = PZ_P(without)(a[2], a[4]);
+    const PZ_PLANE odd = PZ_P(or)(PZ_P(without)(a[1], a[2]),
+                                  PZ_P(or)(PZ_P(without)(a[3], a[4]), PZ_P(without)(a[5], a[6])));
+
+    for (unsigned j = 0; j < block->k; j++)
+        z->plane[j] = PZ_CAT(take_piece)(block->planes + j * PZ_CAT(plane_bytes));
+    for (unsigned j = block->k; j < PZ_W + 3; j++)
+        z->plane[j] = PZ_P(of)(0, 0);
+    z->plane[block->k] = odd;
+    z->plane[block->k + 1] = two;
+    z->plane[block->k + 2] = four;
+    for (unsigned j = PZ_W; j < PZ_W + 3; j++)
+        if (!PZ_P(is_zero)(z->plane[j]))
+            return PZ_ERR_RANGE;
+    return PZ_OK;
+}
+
+/* Adds the escaped quotients of a block to its numbers. */
+static inline pz_status PZ_CAT(take_escapes)(struct pzi_bit_reader *from, unsigned width,
+                                             const struct PZ_CAT(quota) * block, uint8_t *z)
+{
+    PZ_PLANE escapes = block->at_least[6];
+
+    if (pzi_left(from) < PZ_P(count)(escapes) * (size_t)width)
+        return PZ_ERR_CHUNK_END;
+    for (; !PZ_P(is_zero)(escapes); escapes = PZ_P(rest)(escapes)) {
+        const unsigned i = PZ_P(lowest)(escapes);
+        const uint64_t q = pzi_get(from, width);
+
+        if (block->k > 0 && q >> (PZ_W - block->k) != 0)
+            return PZ_ERR_RANGE;
+        PZ_STORE(z, i, (PZ_SYMBOL)(PZ_LOAD(z, i) | q << block->k));
+    }
+    return PZ_OK;
+}
+
+/* What is left after the escapes: less than a byte, and zero. */
+static inline pz_status PZ_CAT(finish_escapes)(struct pzi_reader2 *from,
+                                               const struct pzi_bit_reader *bits)
+{
+    struct pzi_reader2 end = *from;
+    const pz_status status = pzi_take_plane(&end, bits->position);
+
+    if (status == PZ_OK)
+        *from = end;
+    return status;
+}
+
+static inline pz_status PZ_CAT(restore)(struct pzi_reader2 *from, unsigned nb, unsigned width,
+                                        const struct PZ_CAT(quota) * block, bool differences,
+                                        PZ_SYMBOL before, uint8_t *raw)
+{
+    struct pzi_bit_reader escapes;
+
+    pzi_reader_init(&escapes, from->next, (size_t)(from->end - from->next));
+    for (unsigned b = 0; b < nb; b++, raw += PZ_BLOCK_BYTES) {
+        PZ_CAT(numbers) z;
+        pz_status status = PZ_CAT(restore_planes)(&block[b], &z);
+
+        if (status != PZ_OK)
+            return status;
+        PZ_CAT(unplanes)(z.plane, raw);
+        status = PZ_CAT(take_escapes)(&escapes, width, &block[b], raw);
+        if (status != PZ_OK)
+            return status;
+        if (differences)
+            before = PZ_CAT(unfold)(before, raw);
+    }
+    return PZ_CAT(finish_escapes)(from, &escapes);
+}
+
+static inline pz_status PZ_CAT(decode_numbers)(bool differences, struct pzi_reader2 *from,
+                                               uint8_t *raw, unsigned n)
+{
+    const unsigned nb = (n + PZ_N - 1) / PZ_N;
+    struct PZ_CAT(quota) block[PZ_CHUNK_BLOCKS];
+    bool exact[PZ_CHUNK_BLOCKS];
+    PZ_SYMBOL before = 0;
+    unsigned width;
+    pz_status status = PZ_CAT(take_numbers_header)(from, nb, block, exact, &width);
+
+    if (status == PZ_OK && differences) {
+        if (from->end - from->next < PZ_W / 8)
+            return PZ_ERR_CHUNK_END;
+        before = PZ_LOAD(from->next, 0);
+        from->next += PZ_W / 8;
+    }
+    for (unsigned b = 0; status == PZ_OK && b < nb; b++)
+        status = PZ_CAT(take_planes)(from, exact[b], PZ_CAT(existing)(n, b), &block[b]);
+    if (status == PZ_OK)
+        status = PZ_CAT(take_quotients)(from, nb, block);
+    if (status == PZ_OK)
+        status = PZ_CAT(restore)(from, nb, width, block, differences, before, raw);
+    return status;
+}
