@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /* What is timed without --codec, besides all peers that are there. */
-static const char *const default_codecs[] = {"planezip"};
-static const char *const known_codecs = "planezip, zvc, bpc, bx, zbx";
+static const char *const default_codecs[] = {"planezip2", "planezip"};
+static const char *const known_codecs = "planezip2, planezip2-fast, planezip, zvc, bpc, bx, zbx";
 
 /* ---- Codecs ---- */
 

@@ -11,7 +11,7 @@ bool bench_codec_is_ours(const char *name)
 pz_status bench_codec_ours(const char *name, pz_profile profile, pz_dtype dtype, bench_codec *codec)
 {
     *codec = (bench_codec){.name = name};
-    return pz_mode_named(name, pz_profile_width(profile, dtype), &codec->mode);
+    return pz_mode_of(name, profile, dtype, &codec->mode);
 }
 
 pz_status bench_codec_bound(const bench_codec *self, size_t raw_bytes, size_t *bound_bytes)

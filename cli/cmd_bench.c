@@ -62,8 +62,9 @@ static const option bench_options[] = {
     OPTION(0, "index", "CSV", option_text, &options.index,
            "the chunks that an index of activations names"),
     OPTION_LIST('c', "codec", "LIST", option_words, &options.wishes.codecs,
-                "planezip, zvc, bpc, bx, zbx, or peers: lz4, zstd,\n"
-                "bitshuffle+lz4, shuffle+zstd; by default planezip and\n"
+                "planezip2, planezip2-fast, planezip, zvc, bpc, bx,\n"
+                "zbx, or peers: lz4, zstd,\n"
+                "bitshuffle+lz4, shuffle+zstd; by default planezip2, planezip and\n"
                 "all peers whose libraries are installed"),
     OPTION_LIST(0, "isa", "LIST", option_words, &options.wishes.isas,
                 "instruction sets; by default all of this machine"),
