@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -124,17 +125,19 @@ static int run_operand(const batch *self, const char *in)
 static int check_options(const batch *self, size_t count)
 {
     const batch_options *options = self->options;
+    const char *given = options->recursive ? "folders" : memory_text("%zu inputs", count);
 
     if (options->threads > THREADS_MAX)
-        return fail_usage("--threads: it must be at most %d", THREADS_MAX);
+        return fail_usage("--threads %" PRIu64 ": it must be 0 to %d", options->threads,
+                          THREADS_MAX);
     if (options->keep && options->remove)
         return fail_usage("--keep and --rm exclude each other");
     if (options->output != NULL && options->to_standard)
         return fail_usage("--output and --stdout exclude each other");
     if (options->output != NULL && (count > 1 || options->recursive))
-        return fail_usage("--output takes one input");
+        return fail_usage("--output takes one input that is a file, not %s", given);
     if (options->to_standard && !self->joins && (count > 1 || options->recursive))
-        return fail_usage("--stdout takes one input");
+        return fail_usage("--stdout takes one input that is a file, not %s", given);
     if (options->remove && options->to_standard)
         return fail_usage("--rm and --stdout exclude each other");
     if (count == 0 && isatty(STDIN_FILENO))

@@ -284,7 +284,7 @@ static int run(char **files, size_t count)
     if (options.csv && options.json)
         return fail_usage("--csv and --json exclude each other");
     if (options.csv && count > 1)
-        return fail_usage("--csv takes one file");
+        return fail_usage("--csv takes one file, not %zu", count);
     for (size_t i = 0; i < count; i++) {
         const int got = list_file(files[i], count > 1, shown);
 

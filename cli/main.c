@@ -62,6 +62,26 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/* The second words of a verb of two. */
+static const char *known_commands(const verb *self)
+{
+    const char *names = "";
+
+    for (size_t i = 0; i < self->count; i++)
+        names = memory_text("%s%s%s", names, i > 0 ? ", " : "",
+                            self->commands[i].name + strlen(self->name) + 1);
+    return names;
+}
+
+static const char *known_verbs(void)
+{
+    const char *names = "";
+
+    for (size_t i = 0; i < LENGTH(verbs); i++)
+        names = memory_text("%s%s%s", names, i > 0 ? ", " : "", verbs[i]->name);
+    return names;
+}
+
 /* A verb of two words: the second names the command. */
 static int run_group(const verb *self, char **words, size_t count)
 {
@@ -69,13 +89,13 @@ static int run_group(const verb *self, char **words, size_t count)
 
     errors_command(self->name);
     if (count == 0)
-        return fail_usage("what to do is missing");
+        return fail_usage("what to do is missing: known are %s", known_commands(self));
     if (is_help(words[0]))
         return print_verb_help(self);
     for (size_t i = 0; i < self->count; i++)
         if (strcmp(self->commands[i].name + verb_length, words[0]) == 0)
             return run_command(&self->commands[i], words + 1, count - 1);
-    return fail_usage("unknown command '%s'", words[0]);
+    return fail_usage("unknown command '%s': known are %s", words[0], known_commands(self));
 }
 
 static int run(char **words, size_t count)
@@ -95,7 +115,9 @@ static int run(char **words, size_t count)
             return run_group(verbs[i], words + 1, count - 1);
         return run_command(&verbs[i]->commands[0], words + 1, count - 1);
     }
-    return fail_usage(words[0][0] == '-' ? "unknown option '%s'" : "unknown verb '%s'", words[0]);
+    if (words[0][0] == '-')
+        return fail_usage("unknown option '%s'", words[0]);
+    return fail_usage("unknown verb '%s': known are %s", words[0], known_verbs());
 }
 
 int main(int argc, char **argv)

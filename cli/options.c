@@ -177,12 +177,19 @@ static int parse_short(struct parser *parser, const char *letters)
     return STATUS_OK;
 }
 
+static const char *allowed_operands(const command *self)
+{
+    if (self->operands_max == 0)
+        return "options are all that it takes";
+    return memory_text("it takes at most %zu", self->operands_max);
+}
+
 static int parse_operand(struct parser *parser, char *word)
 {
     if (parser->self->operands_max == 0 && parser->list != NULL)
         return take_value(parser, parser->list, word);
     if (parser->operands == parser->self->operands_max)
-        return fail_usage("unexpected argument '%s'", word);
+        return fail_usage("unexpected argument '%s': %s", word, allowed_operands(parser->self));
     parser->words[parser->operands++] = word;
     return STATUS_OK;
 }
@@ -195,7 +202,8 @@ static int check_complete(const struct parser *parser)
         if (options[i].needed && !parser->seen[i])
             return fail_usage("--%s %s is missing", options[i].name, options[i].argument);
     if (parser->operands < parser->self->operands_min)
-        return fail_usage("an argument is missing");
+        return fail_usage("an argument is missing: %zu given, at least %zu needed",
+                          parser->operands, parser->self->operands_min);
     return STATUS_OK;
 }
 

@@ -62,6 +62,16 @@ static int check_size(const tensors *self, uint64_t data_bytes)
                 "it has %" PRIu64 " bytes instead of %" PRIu64, self->in->bytes, told);
 }
 
+/* The shape as it was given. */
+static const char *shape_text(const tensors_options *options)
+{
+    const char *text = "";
+
+    for (uint32_t i = 0; i < options->rank; i++)
+        text = memory_text("%s%s%" PRIu64, text, i > 0 ? "," : "", options->shape[i]);
+    return text;
+}
+
 /* Whether a raw file can have the shape that was told for it. */
 static int check_shape(tensors *self)
 {
@@ -71,7 +81,8 @@ static int check_shape(tensors *self)
     if (options->shape == NULL)
         return STATUS_OK;
     if (pz_tensor_bytes(options->dtype, options->rank, options->shape, &bytes) != PZ_OK)
-        return fail_usage("--shape: it makes no size in whole bytes below 2^63");
+        return fail_usage("--shape '%s': of %s elements it makes no size in whole bytes below 2^63",
+                          shape_text(options), pz_dtype_name(options->dtype));
     if (self->in->bytes != PZ_UNKNOWN && self->in->bytes != bytes)
         return fail(self->in->name, NULL, "check --dtype and --shape",
                     "it has %" PRIu64 " bytes instead of %" PRIu64, self->in->bytes, bytes);
