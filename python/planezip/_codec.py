@@ -18,8 +18,9 @@ def compress(data, dtype=None, *, name="", codec="planezip", profile="native", t
     dtype: takes the bytes of data for elements of this type, as "bf16" for an array of uint16, or
     for raw bytes.
     name: of the tensor, which the program shows.
-    codec: "planezip", or one of its parts, see CODECS.  profile: "native" or "paper", the widths of
-    symbols; see docs/container.md, "Profiles".
+    codec: "planezip" of the paper or one of its parts, or "planezip2" or "planezip2-fast" of
+    docs/format2.md; see CODECS.  profile: "native" or "paper", the widths of symbols; see
+    docs/container.md, "Profiles".
     threads: that work on it, 0 for as many as there are processors.  The result is the same.
     """
     memory = _input.take(data, dtype)

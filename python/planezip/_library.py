@@ -20,7 +20,7 @@ SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 OK = 0
 ERR_MEMORY = 3
 ERR_IO = 4
-ENCODING_NAMES = ("raw", "zvc", "bx", "dbx", "zbx")
+ENCODING_NAMES = ("raw", "zvc", "bx", "dbx", "zbx", "exponents", "integers", "differences")
 ENCODINGS = len(ENCODING_NAMES)
 DTYPES = 24
 THREADS_MAX = 1024
@@ -37,7 +37,8 @@ class Diag(ctypes.Structure):
 
 
 class Mode(ctypes.Structure):
-    _fields_ = [("width_bits", c_uint32), ("encodings", c_uint32)]
+    _fields_ = [("width_bits", c_uint32), ("encodings", c_uint32), ("format", c_uint32),
+                ("exponent_bits", c_uint32)]
 
 
 class Stats(ctypes.Structure):
@@ -94,7 +95,7 @@ FUNCTIONS = {
     "pz_version": (c_char_p, []),
     "pz_status_name": (c_char_p, [c_int]),
     "pz_status_text": (c_char_p, [c_int]),
-    "pz_mode_named": (c_int, [c_char_p, c_uint, POINTER(Mode)]),
+    "pz_mode_of": (c_int, [c_char_p, c_int, c_int, POINTER(Mode)]),
     "pz_stream_measure_on": (c_int, [c_void_p, Mode, c_void_p, c_size_t, POINTER(Stats)]),
     "pz_threads_new": (c_int, [POINTER(ThreadsOptions), POINTER(c_void_p)]),
     "pz_dtype_name": (c_char_p, [c_int]),
@@ -102,7 +103,6 @@ FUNCTIONS = {
     "pz_dtype_named": (c_int, [c_char_p, POINTER(c_int)]),
     "pz_tensor_bytes": (c_int, [c_int, c_uint32, POINTER(c_uint64), POINTER(c_uint64)]),
     "pz_profile_named": (c_int, [c_char_p, POINTER(c_int)]),
-    "pz_profile_width": (c_uint, [c_int, c_int]),
     "pz_writer_new": (c_int, [POINTER(WriterOptions), POINTER(c_void_p)]),
     "pz_writer_free": (None, [c_void_p]),
     "pz_writer_metadata": (c_int, [c_void_p, POINTER(Metadata), c_size_t]),

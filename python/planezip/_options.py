@@ -6,7 +6,7 @@ from ctypes import byref, c_int, c_void_p
 from . import _types
 from . import _library as c
 
-CODECS = ("planezip", "zvc", "bpc", "bx", "zbx")
+CODECS = ("planezip", "zvc", "bpc", "bx", "zbx", "planezip2", "planezip2-fast")
 PROFILES = ("native", "paper")
 
 pools = {}
@@ -18,10 +18,8 @@ def mode(codec, profile, dtype):
     number, result = c_int(), c.Mode()
     if c.lib.pz_profile_named(str(profile).encode(), byref(number)) != c.OK:
         raise ValueError(f"planezip: profile is {profile!r}; known are {', '.join(PROFILES)}")
-    width = c.lib.pz_profile_width(number.value, _types.code(dtype))
-    if c.lib.pz_mode_named(str(codec).encode(), width, byref(result)) != c.OK:
-        raise ValueError(f"planezip: codec is {codec!r}, with symbols of {width} bits; known are "
-                         f"{', '.join(CODECS)}")
+    if c.lib.pz_mode_of(str(codec).encode(), number, _types.code(dtype), byref(result)) != c.OK:
+        raise ValueError(f"planezip: codec is {codec!r}; known are {', '.join(CODECS)}")
     return result
 
 

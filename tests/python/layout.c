@@ -33,6 +33,8 @@ static void small_structures(void)
     STRUCT(pz_mode);
     FIELD(pz_mode, width_bits);
     FIELD(pz_mode, encodings);
+    FIELD(pz_mode, format);
+    FIELD(pz_mode, exponent_bits);
     STRUCT(pz_threads_options);
     FIELD(pz_threads_options, size);
     FIELD(pz_threads_options, threads);
