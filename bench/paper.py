@@ -15,6 +15,7 @@ DATA = Path(os.environ.get("PZ_DATA_DIR", "build/data"))
 MODELS = ["resnet50", "densenet121", "efficientnet_b0", "vit_b_16", "gpt2"]
 TRACES = [str(DATA / "traces" / f"{m}.json") for m in MODELS]
 PLATFORMS = ["A", "B"]
+POLICIES = ["recomp", "swap", "dte", "dte+codec", "bw", "bw+codec", "bw+zvc", "planezip"]
 BUDGETS = ["30%", "40%", "50%", "60%", "70%", "80%", "90%"]
 
 
@@ -31,7 +32,8 @@ def many(option, values):
 
 def sweep(kind, *arguments):
     tables = [str(DATA / "ratios" / f"{kind}_{m}.json") for m in MODELS]
-    return run("sweep", *many("--trace", TRACES), *many("--ratios", tables), *arguments)["rows"]
+    return run("sweep", *many("--trace", TRACES), *many("--ratios", tables), "--replay", "free",
+               "--as-planned", *arguments)["rows"]
 
 
 def title(text):
@@ -270,7 +272,8 @@ def main():
     shown = run("trace", "show", *TRACES, *many("--platform", PLATFORMS))
     table_1(shown["traces"])
     figure_1(shown["platforms"])
-    rows = Rows(sweep("paper", *many("--platform", PLATFORMS), "--budget", ",".join(BUDGETS)))
+    rows = Rows(sweep("paper", *many("--platform", PLATFORMS), "--budget", ",".join(BUDGETS),
+                      *many("--policy", POLICIES)))
     figure_4(rows)
     section_v_c(rows)
     section_v_d(rows)

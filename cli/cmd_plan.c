@@ -6,6 +6,7 @@
 #include "names.h"
 #include "output.h"
 #include "report.h"
+#include "search.h"
 #include "table.h"
 
 #include <planezip/plan.h>
@@ -17,8 +18,10 @@ static struct {
     const char *trace, *ratios, *actual, *platform, *policy, *output;
     budget budget;
     pz_signature signature;
+    pz_replay replay;
+    search_options search;
     bool force, json;
-} options = {.policy = "planezip"};
+} options = {.policy = PZ_POLICY_DEFAULT};
 
 static const option plan_options[] = {
     OPTION_NEEDED('t', "trace", "TRACE", option_text, &options.trace, "trace of the iteration"),
@@ -33,7 +36,12 @@ static const option plan_options[] = {
                   "built-in platform or file"),
     OPTION_NEEDED('b', "budget", "B", option_budget, &options.budget,
                   "memory for activations: 12GiB, or 50% of the peak"),
-    OPTION(0, "policy", "NAME", option_text, &options.policy, "planning policy (planezip)"),
+    OPTION(0, "policy", "NAME", option_text, &options.policy,
+           "planning policy (" PZ_POLICY_DEFAULT ")"),
+    OPTION(0, "replay", "MODE", option_replay, &options.replay,
+           "free (default) or keep what a replay rebuilds on its way;\n"
+           "policy best tries both"),
+    SEARCH_OPTIONS(options.search),
     OPTION('o', "output", "PLAN", option_text, &options.output,
            "where to write the plan; without it there is only the summary"),
     SWITCH('f', "force", &options.force, "overwrite PLAN"),
@@ -51,11 +59,13 @@ static const column columns[] = {
     {"peak_without_plan_bytes", "peak", COLUMN_BYTES},
     {"budget_bytes", "budget", COLUMN_BYTES},
     {"budget_fraction", "  of the peak", COLUMN_PERCENT},
+    {"start_overhead", "  before the search", COLUMN_PERCENT},
+    {"evaluations", "  plans looked at", COLUMN_COUNT},
     {"predicted_overhead", "predicted overhead", COLUMN_PERCENT},
     REPORT_COLUMNS(REPORT_SHOWN),
     {"kept_bytes", "bytes kept", COLUMN_BYTES},
     {"dropped_bytes", "bytes dropped", COLUMN_BYTES},
-    {"replay_mode", NULL, COLUMN_TEXT},
+    {"replay_mode", "replays", COLUMN_TEXT},
     {"trace_digest", NULL, COLUMN_TEXT},
 };
 
@@ -101,7 +111,9 @@ static int read_scene(struct scene *scene)
         .platform = &scene->platform,
         .predicted = scene->predicted,
         .actual = scene->actual,
+        .replay = options.replay,
     };
+    search_set(&options.search, &scene->setup);
     return options_budget(&options.budget, scene->peak_bytes, &scene->setup.budget_bytes);
 }
 
@@ -140,11 +152,18 @@ static void fill(table *results, const struct scene *scene, const pz_plan *plan,
     table_size(results, scene->peak_bytes);
     table_size(results, scene->setup.budget_bytes);
     table_real(results, (double)scene->setup.budget_bytes / (double)scene->peak_bytes);
+    if (info.search.evaluations > 0) {
+        table_real(results, info.search.start_overhead);
+        table_size(results, info.search.evaluations);
+    } else {
+        table_none(results);
+        table_none(results);
+    }
     table_real(results, info.predicted_overhead);
     report_add(results, report);
     table_size(results, bytes[PZ_KEEP]);
     table_size(results, bytes[PZ_DROP]);
-    table_text(results, pz_plan_replay(plan) == PZ_REPLAY_KEEP ? "keep" : "free");
+    table_text(results, names_replay(pz_plan_replay(plan)));
     table_text(results, memory_text("%016" PRIx64, info.digest));
 }
 

@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "names.h"
 #include "report.h"
+#include "search.h"
 #include "sweep_setup.h"
 #include "table.h"
 #include "units.h"
@@ -39,8 +40,10 @@ static struct {
     budget_list budgets;
     number_list links, engines, engines_per_link;
     pz_signature signature;
+    bool modes[2]; /* by pz_replay; none is both */
+    search_options search;
     uint64_t threads;
-    bool summary, csv, json;
+    bool as_planned, summary, csv, json;
 } options;
 
 /* ---- Options ---- */
@@ -107,6 +110,21 @@ static const char *take_factor(const char *part, void *target)
     return problem;
 }
 
+static const char *take_mode(const char *part, void *target)
+{
+    pz_replay mode;
+    const char *problem = option_replay(part, &mode);
+
+    if (problem == NULL)
+        ((bool *)target)[mode] = true;
+    return problem;
+}
+
+static const char *parse_modes(const char *text, void *target)
+{
+    return parse_list(text, target, take_mode);
+}
+
 static const char *parse_budgets(const char *text, void *target)
 {
     return parse_list(text, target, take_budget);
@@ -137,6 +155,10 @@ static const option sweep_options[] = {
     OPTION_LIST('p', "platform", "PLATFORM", option_files, &options.platforms,
                 "built-in platforms or files (A and B)"),
     OPTION_LIST(0, "policy", "NAME", option_words, &options.policies, "policies (all)"),
+    OPTION_LIST(0, "replay", "MODE", parse_modes, options.modes,
+                "free or keep what a replay rebuilds on its way (both);\n"
+                "policy best tries both for each plan"),
+    SEARCH_OPTIONS(options.search),
     OPTION_LIST('b', "budget", "B", parse_budgets, &options.budgets,
                 "budgets (30%,40%,50%,60%,70%,80%,90% of the peak)"),
     OPTION(0, "signature", "S", option_signature, &options.signature,
@@ -150,6 +172,8 @@ static const option sweep_options[] = {
                 "rates of the engine, in rates of the link"),
     OPTION('T', "threads", "N", option_count, &options.threads,
            "threads; 0 (default) is all cores"),
+    SWITCH(0, "as-planned", &options.as_planned,
+           "do not take the plan for a smaller budget where it is faster"),
     SWITCH(0, "summary", &options.summary, "print only the means over the models"),
     SWITCH(0, "csv", &options.csv, "print CSV"),
     SWITCH(0, "json", &options.json, "print JSON"),
@@ -157,25 +181,35 @@ static const option sweep_options[] = {
 
 /* ---- Jobs ---- */
 
+/* A policy in a replay mode. */
+struct way {
+    pz_policy policy;
+    pz_replay replay;
+    const char *replay_name;
+};
+
 /* One combination and its result. */
 struct job {
     const sweep_trace *trace;
     const pz_platform *platform;
-    const pz_policy *policy;
+    const struct way *way;
     size_t budget_index;
     pz_setup setup;
     pz_status result;
     pz_diag diag;
     pz_report report;
+    pz_plan *plan;      /* NULL: none */
+    const char *reused; /* the smaller budget that the plan was made for, or NULL */
     char candidate[sizeof((pz_plan_info *)NULL)->candidate];
+    uint64_t least_bytes; /* if nothing fits: the least budget found that is enough */
     bool non_monotone;
 };
 
 struct sweep {
     sweep_trace *traces;
     pz_platform *platforms;
-    pz_policy *policies;
-    size_t trace_count, platform_count, policy_count, budget_count;
+    struct way *ways;
+    size_t trace_count, platform_count, way_count, budget_count;
     struct job *jobs;
     size_t job_count;
     atomic_size_t next, done;
@@ -184,15 +218,17 @@ struct sweep {
 
 static void run_job(struct job *job)
 {
-    pz_plan *plan = NULL;
+    const char *policy = job->way->policy.name;
     pz_plan_info info;
 
-    job->result = pz_plan_make(&job->setup, job->policy->name, &plan, &job->report, &job->diag);
+    job->result = pz_plan_make(&job->setup, policy, &job->plan, &job->report, &job->diag);
+    if (job->result == PZ_ERR_INFEASIBLE &&
+        pz_plan_least_budget(&job->setup, policy, &job->least_bytes, NULL) != PZ_OK)
+        job->least_bytes = 0;
     if (job->result != PZ_OK)
         return;
-    pz_plan_get_info(plan, &info);
+    pz_plan_get_info(job->plan, &info);
     memcpy(job->candidate, info.candidate, sizeof job->candidate);
-    pz_plan_free(plan);
 }
 
 static void *work(void *argument)
@@ -253,14 +289,16 @@ static int set_up_job(struct job *job)
         .size = sizeof job->setup,
         .trace = job->trace->trace,
         .platform = job->platform,
+        .replay = job->way->replay,
     };
+    search_set(&options.search, &job->setup);
     status = options_budget(limit, peak_bytes, &job->setup.budget_bytes);
     if (status != STATUS_OK)
         return status;
-    status = sweep_ratios(job->trace, job->policy->codec, job->platform->precision,
+    status = sweep_ratios(job->trace, job->way->policy.codec, job->platform->precision,
                           options.signature, &job->setup.predicted);
     if (status == STATUS_OK && options.signature != PZ_BY_TENSOR)
-        status = sweep_ratios(job->trace, job->policy->codec, job->platform->precision,
+        status = sweep_ratios(job->trace, job->way->policy.codec, job->platform->precision,
                               PZ_BY_TENSOR, &job->setup.actual);
     return status;
 }
@@ -268,7 +306,7 @@ static int set_up_job(struct job *job)
 /* The order of the jobs is the order of the output. */
 static int make_jobs(struct sweep *sweep)
 {
-    size_t per_platform = sweep->policy_count * sweep->budget_count;
+    size_t per_platform = sweep->way_count * sweep->budget_count;
     int status = STATUS_OK;
 
     sweep->job_count = sweep->trace_count * sweep->platform_count * per_platform;
@@ -277,7 +315,7 @@ static int make_jobs(struct sweep *sweep)
         struct job *job = &sweep->jobs[i];
 
         job->budget_index = i % sweep->budget_count;
-        job->policy = &sweep->policies[i / sweep->budget_count % sweep->policy_count];
+        job->way = &sweep->ways[i / sweep->budget_count % sweep->way_count];
         job->platform = &sweep->platforms[i / per_platform % sweep->platform_count];
         job->trace = &sweep->traces[i / per_platform / sweep->platform_count];
         status = set_up_job(job);
@@ -286,6 +324,45 @@ static int make_jobs(struct sweep *sweep)
 }
 
 /* ---- Results ---- */
+
+/* Runs the plan of another job, for less memory, in place of the job's own if it is faster. */
+static void reuse(struct job *job, const struct job *less)
+{
+    pz_setup setup = job->setup;
+    pz_plan_info info;
+    pz_report report;
+
+    pz_plan_get_info(less->plan, &info);
+    if (strcmp(info.codec, "none") == 0)
+        setup.predicted = setup.actual = NULL;
+    if (pz_simulate(&setup, less->plan, &report, NULL, NULL) != PZ_OK ||
+        (job->result == PZ_OK && report.total_ns >= job->report.total_ns))
+        return;
+    job->result = PZ_OK;
+    job->report = report;
+    job->reused = options.budgets.list[less->budget_index].text;
+    memcpy(job->candidate, less->candidate, sizeof job->candidate);
+}
+
+/* More memory never makes a plan slower: what is good for less is good for more. */
+static void reuse_plans(struct sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->job_count; i++) {
+        struct job *job = &sweep->jobs[i], *group = job - job->budget_index;
+
+        for (size_t k = 0; k < sweep->budget_count; k++)
+            if (group[k].plan != NULL && group[k].setup.budget_bytes < job->setup.budget_bytes)
+                reuse(job, &group[k]);
+    }
+}
+
+static void free_plans(struct sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->job_count; i++) {
+        pz_plan_free(sweep->jobs[i].plan);
+        sweep->jobs[i].plan = NULL;
+    }
+}
 
 /* Worse than a run with less memory: infeasible, or a larger overhead beyond rounding. */
 static bool is_worse(const struct job *more, const struct job *less)
@@ -318,20 +395,28 @@ static const column row_columns[] = {
     {"link_bps", NULL, COLUMN_GBPS},
     {"engine_bps", NULL, COLUMN_GBPS},
     {"policy", "policy", COLUMN_TEXT},
+    {"replay", "replay", COLUMN_TEXT},
     {"candidate", NULL, COLUMN_TEXT},
+    {"plan_for", NULL, COLUMN_TEXT},
     {"budget", "budget", COLUMN_TEXT},
     {"budget_fraction", NULL, COLUMN_PERCENT},
     {"budget_bytes", "in bytes", COLUMN_BYTES},
     {"status", "status", COLUMN_TEXT},
+    {"least_budget_bytes", "least budget", COLUMN_BYTES},
     REPORT_COLUMNS(REPORT_HIDDEN),
     {"non_monotone", "non-monotone", COLUMN_FLAG},
 };
 
 static const column mean_columns[] = {
-    {"platform", "platform", COLUMN_TEXT},      {"link_bps", "link", COLUMN_GBPS},
-    {"engine_bps", "engine", COLUMN_GBPS},      {"policy", "policy", COLUMN_TEXT},
-    {"budget", "budget", COLUMN_TEXT},          {"models", "models", COLUMN_COUNT},
-    {"infeasible", "infeasible", COLUMN_COUNT}, {"mean_overhead", "mean overhead", COLUMN_PERCENT},
+    {"platform", "platform", COLUMN_TEXT},
+    {"link_bps", "link", COLUMN_GBPS},
+    {"engine_bps", "engine", COLUMN_GBPS},
+    {"policy", "policy", COLUMN_TEXT},
+    {"replay", "replay", COLUMN_TEXT},
+    {"budget", "budget", COLUMN_TEXT},
+    {"models", "models", COLUMN_COUNT},
+    {"infeasible", "infeasible", COLUMN_COUNT},
+    {"mean_overhead", "mean overhead", COLUMN_PERCENT},
 };
 
 static void add_row(table *results, const struct job *job)
@@ -343,12 +428,19 @@ static void add_row(table *results, const struct job *job)
     table_text(results, names_precision(job->platform->precision));
     table_real(results, job->platform->d2h_bps);
     table_real(results, job->platform->engine_bps);
-    table_text(results, job->policy->name);
+    table_text(results, job->way->policy.name);
+    table_text(results, job->way->replay_name);
     table_text(results, job->candidate);
+    table_text(results,
+               job->reused != NULL ? job->reused : options.budgets.list[job->budget_index].text);
     table_text(results, options.budgets.list[job->budget_index].text);
     table_real(results, (double)job->setup.budget_bytes / (double)peak_bytes);
     table_size(results, job->setup.budget_bytes);
     table_text(results, job->result == PZ_OK ? "ok" : "infeasible");
+    if (job->result != PZ_OK && job->least_bytes > 0)
+        table_size(results, job->least_bytes);
+    else
+        table_none(results);
     report_add(results, job->result == PZ_OK ? &job->report : NULL);
     table_flag(results, job->non_monotone);
 }
@@ -378,7 +470,8 @@ static void add_mean(table *results, const struct sweep *sweep, size_t index)
     table_text(results, first->platform->name);
     table_real(results, first->platform->d2h_bps);
     table_real(results, first->platform->engine_bps);
-    table_text(results, first->policy->name);
+    table_text(results, first->way->policy.name);
+    table_text(results, first->way->replay_name);
     table_text(results, options.budgets.list[first->budget_index].text);
     table_size(results, feasible);
     table_size(results, sweep->trace_count - feasible);
@@ -403,7 +496,8 @@ static void add_mean_row(table *results, const struct sweep *sweep, size_t index
     table_text(results, first->platform->name);
     table_real(results, first->platform->d2h_bps);
     table_real(results, first->platform->engine_bps);
-    table_text(results, first->policy->name);
+    table_text(results, first->way->policy.name);
+    table_text(results, first->way->replay_name);
     for (size_t i = index; i < index + sweep->budget_count; i++) {
         size_t feasible;
         double mean = mean_overhead(sweep, i, &feasible);
@@ -415,15 +509,15 @@ static void add_mean_row(table *results, const struct sweep *sweep, size_t index
 /* Whether a policy wants ratios and there are none: the traces have tables all or none. */
 static bool lacks_ratios(const struct sweep *sweep)
 {
-    for (size_t i = 0; i < sweep->policy_count; i++)
-        if (strcmp(sweep->policies[i].codec, "none") != 0)
+    for (size_t i = 0; i < sweep->way_count; i++)
+        if (strcmp(sweep->ways[i].policy.codec, "none") != 0)
             return sweep->traces[0].predictor == NULL;
     return false;
 }
 
 static void print_means(const struct sweep *sweep)
 {
-    size_t fixed = 4, count = fixed + sweep->budget_count;
+    size_t fixed = 5, count = fixed + sweep->budget_count;
     column *columns = memory_keep(count, sizeof *columns);
     table *results = table_new(columns, count);
 
@@ -489,19 +583,35 @@ static int check_results(const struct sweep *sweep)
 
 /* ---- Command ---- */
 
+static void add_ways(struct sweep *sweep, const pz_policy *policy)
+{
+    const bool *modes = options.modes;
+    bool all = !modes[PZ_REPLAY_FREE] && !modes[PZ_REPLAY_KEEP];
+
+    if (strcmp(policy->name, PZ_POLICY_DEFAULT) == 0) {
+        sweep->ways[sweep->way_count++] = (struct way){*policy, PZ_REPLAY_FREE, "both"};
+        return;
+    }
+    for (int mode = PZ_REPLAY_FREE; mode <= PZ_REPLAY_KEEP; mode++)
+        if (all || modes[mode])
+            sweep->ways[sweep->way_count++] =
+                (struct way){*policy, (pz_replay)mode, names_replay((pz_replay)mode)};
+}
+
 static int find_policies(struct sweep *sweep)
 {
-    sweep->policy_count = options.policies.count > 0 ? options.policies.count : pz_policy_count();
-    sweep->policies = memory_keep(sweep->policy_count, sizeof *sweep->policies);
-    for (size_t i = 0; i < sweep->policy_count; i++) {
-        pz_status result = options.policies.count > 0
-                               ? pz_policy_named(options.policies.words[i], &sweep->policies[i])
-                               : pz_policy_at(i, &sweep->policies[i]);
+    size_t named = options.policies.count, count = named > 0 ? named : pz_policy_count();
+
+    sweep->ways = memory_keep(2 * count, sizeof *sweep->ways);
+    for (size_t i = 0; i < count; i++) {
+        pz_policy policy;
+        pz_status result = named > 0 ? pz_policy_named(options.policies.words[i], &policy)
+                                     : pz_policy_at(i, &policy);
 
         if (result != PZ_OK)
             return fail_usage("--policy '%s': known are %s",
-                              options.policies.count > 0 ? options.policies.words[i] : "?",
-                              names_policies());
+                              named > 0 ? options.policies.words[i] : "?", names_policies());
+        add_ways(sweep, &policy);
     }
     return STATUS_OK;
 }
@@ -579,6 +689,9 @@ static int run(char **operands, size_t count)
     if (status != STATUS_OK)
         return status;
     run_jobs(sweep);
+    if (!options.as_planned)
+        reuse_plans(sweep);
+    free_plans(sweep);
     status = check_results(sweep);
     if (status != STATUS_OK)
         return status;
@@ -595,7 +708,9 @@ static const command commands[] = {{
     .summary = "Plan for every combination of traces, platforms, policies and budgets.",
     .details =
         "Lists are separated by commas or blanks; options may be repeated.  The order of the\n"
-        "output does not depend on the number of threads.  -v and --csv show all columns.",
+        "output does not depend on the number of threads.  -v and --csv show all columns.\n"
+        "A plan for a smaller budget that is faster than the plan for a larger one replaces it;\n"
+        "plan_for tells.  Where nothing fits, the least budget found to be enough is told.",
     .options = sweep_options,
     .run = run,
 }};

@@ -11,6 +11,7 @@ static const char *const encodings[] = {
     [PZ_ZBX] = "zbx", [PZ_EXPONENTS] = "E", [PZ_INTEGERS] = "I", [PZ_DIFFERENCES] = "D"};
 static const char *const signatures[] = {
     [PZ_BY_TENSOR] = "tensor", [PZ_BY_OPERATOR] = "operator", [PZ_BY_NOTHING] = "none"};
+static const char *const replays[] = {[PZ_REPLAY_FREE] = "free", [PZ_REPLAY_KEEP] = "keep"};
 const char *const names_codecs[NAMES_CODECS] = {"planezip", "zvc"};
 
 const char *names_precision(pz_precision precision)
@@ -26,6 +27,11 @@ const char *names_encoding(pz_encoding encoding)
 const char *names_signature(pz_signature signature)
 {
     return signatures[signature];
+}
+
+const char *names_replay(pz_replay replay)
+{
+    return replays[replay];
 }
 
 const char *names_policies(void)
@@ -67,6 +73,16 @@ const char *option_signature(const char *text, void *target)
     if (found < 0)
         return "known are tensor, operator and none";
     *(pz_signature *)target = (pz_signature)found;
+    return NULL;
+}
+
+const char *option_replay(const char *text, void *target)
+{
+    int found = find(text, replays, LENGTH(replays));
+
+    if (found < 0)
+        return "known are free and keep";
+    *(pz_replay *)target = (pz_replay)found;
     return NULL;
 }
 

@@ -9,6 +9,7 @@
 const char *names_precision(pz_precision precision); /* "fp32" or "bf16" */
 const char *names_encoding(pz_encoding encoding);    /* "raw", "zvc", "bx", "dbx" or "zbx" */
 const char *names_signature(pz_signature signature); /* "tensor", "operator" or "none" */
+const char *names_replay(pz_replay replay);          /* "free" or "keep" */
 
 /* The codecs whose ratios a table holds. */
 enum { NAMES_CODECS = 2 };
@@ -19,6 +20,7 @@ const char *names_policies(void);
 
 option_parser option_precision; /* pz_precision * */
 option_parser option_signature; /* pz_signature * */
+option_parser option_replay;    /* pz_replay * */
 option_parser option_codec;     /* const char **, one of names_codecs */
 option_parser option_encodings; /* pz_mode *, of which it sets format and encodings */
 

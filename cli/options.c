@@ -64,6 +64,11 @@ const char *option_count(const char *text, void *target)
     return units_parse_count(text, target);
 }
 
+const char *option_seconds(const char *text, void *target)
+{
+    return units_parse_positive(text, target);
+}
+
 const char *option_index(const char *text, void *target)
 {
     int64_t *value = target;

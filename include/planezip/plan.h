@@ -210,6 +210,23 @@ PZ_API pz_status pz_plan_set(pz_plan *plan, size_t index, pz_action action, int6
 PZ_API pz_replay pz_plan_replay(const pz_plan *plan);
 PZ_API pz_status pz_plan_set_replay(pz_plan *plan, pz_replay replay);
 
+/* How a search came from one plan to the next better one. */
+typedef enum pz_move {
+    PZ_MOVE_ONE = 0,      /* another action for one tensor */
+    PZ_MOVE_EXCHANGE = 1, /* two tensors exchange their actions */
+    PZ_MOVE_ROW = 2       /* the same action for tensors produced one after the other */
+} pz_move;
+#define PZ_MOVES 3
+
+/* What a search did, and which moves paid. */
+typedef struct pz_search_info {
+    uint64_t evaluations; /* plans looked at; 0: no search */
+    uint64_t accepted;
+    double start_overhead;     /* predicted, of the plan that it started from */
+    uint64_t moves[PZ_MOVES];  /* that led to a better plan than all before, by pz_move */
+    int64_t gain_ns[PZ_MOVES]; /* by how much */
+} pz_search_info;
+
 /* What the plan was made for; set by the planner, kept in the file. */
 typedef struct pz_plan_info {
     char policy[32];
@@ -219,6 +236,7 @@ typedef struct pz_plan_info {
     uint64_t budget_bytes;
     double predicted_overhead;
     uint64_t digest; /* of the trace */
+    pz_search_info search;
 } pz_plan_info;
 PZ_API void pz_plan_get_info(const pz_plan *plan, pz_plan_info *info);
 PZ_API void pz_plan_set_info(pz_plan *plan, const pz_plan_info *info); /* digest stays */
@@ -233,14 +251,19 @@ PZ_API pz_status pz_plan_json(const pz_trace *trace, const pz_plan *plan, char *
 /* ---- Simulator (section IV) -------------------------------------------------------------------
  */
 
-/* The world in which plans are made and run.  size = sizeof(pz_setup). */
+/* The world in which plans are made and run.  size = sizeof(pz_setup); what is 0 has its default.
+ */
 typedef struct pz_setup {
     size_t size;
     const pz_trace *trace;
     const pz_platform *platform;
-    const double *predicted; /* ratio per saved tensor; NULL: no compression */
-    const double *actual;    /* ratios that transfers really have; NULL: the predicted ones */
-    uint64_t budget_bytes;   /* hard limit for activation memory */
+    const double *predicted;     /* ratio per saved tensor; NULL: no compression */
+    const double *actual;        /* ratios that transfers really have; NULL: the predicted ones */
+    uint64_t budget_bytes;       /* hard limit for activation memory */
+    pz_replay replay;            /* of the plans that are made; policy "best" tries both */
+    uint64_t search_evaluations; /* of policy "best": plans looked at; 0: about a second's worth */
+    double search_seconds;       /* if above 0, search by the clock: not the same plan every time */
+    uint64_t search_seed;
 } pz_setup;
 
 typedef struct pz_report {
@@ -315,6 +338,9 @@ typedef struct pz_policy {
 PZ_API size_t pz_policy_count(void);
 PZ_API pz_status pz_policy_at(size_t index, pz_policy *policy);
 PZ_API pz_status pz_policy_named(const char *name, pz_policy *policy);
+
+/* The policy to use if nothing speaks for another. */
+#define PZ_POLICY_DEFAULT "best"
 
 /* Plans with the predicted ratios and reports the plan's run with the actual ones.  A run that
  * overflows is planned again for 2 % less, at most 14 times.  PZ_ERR_INFEASIBLE if nothing fits. */

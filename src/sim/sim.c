@@ -128,13 +128,19 @@ static bool fits(const struct sim *sim, uint64_t bytes)
 /* Copy queues -----------------------------------------------------------------------------------
  */
 
+/* What crosses the link: the raw bytes where compressing does not shorten the transfer. */
+static uint64_t wire_bytes(const pz_platform *platform, uint64_t bytes, double ratio, bool to_host)
+{
+    const int64_t raw_ns = pz_platform_transfer_ns(platform, bytes, 1.0, to_host);
+    const int64_t ns = pz_platform_transfer_ns(platform, bytes, ratio, to_host);
+    return ns < raw_ns ? (uint64_t)((double)bytes / ratio) : bytes;
+}
+
 static pz_event copy_event(const struct sim *sim, int32_t saved, bool to_host, int64_t begin_ns)
 {
     const uint64_t bytes = pzi_saved_bytes(sim->work, (size_t)saved);
     const pz_platform *platform = sim->work->platform;
     const double ratio = actual_ratio(sim, saved);
-    const int64_t raw_ns = pz_platform_transfer_ns(platform, bytes, 1.0, to_host);
-    const int64_t ns = pz_platform_transfer_ns(platform, bytes, ratio, to_host);
     return (pz_event){
         .lane = to_host ? PZ_LANE_D2H : PZ_LANE_H2D,
         .kind = to_host ? "swap-out" : "prefetch",
@@ -142,23 +148,21 @@ static pz_event copy_event(const struct sim *sim, int32_t saved, bool to_host, i
         .op = to_host ? sim->trace->saved[saved].ready_op : sim->schedule->need[saved],
         .tensor = saved,
         .begin_ns = begin_ns,
-        .end_ns = begin_ns + ns,
+        .end_ns = begin_ns + pz_platform_transfer_ns(platform, bytes, ratio, to_host),
         .raw_bytes = bytes,
-        .wire_bytes = ns < raw_ns ? (uint64_t)((double)bytes / ratio) : bytes,
+        .wire_bytes = wire_bytes(platform, bytes, ratio, to_host),
     };
 }
 
-/* Compute time that a software codec takes for one transfer. */
-static int64_t codec_ns(const struct sim *sim, int32_t saved, bool to_host)
+int64_t pzi_codec_ns(const pzi_work *work, int32_t saved, double ratio, bool to_host)
 {
-    const pz_platform *platform = sim->work->platform;
+    const pz_platform *platform = work->platform;
     if (platform->engine_bps > 0 || platform->software_bps <= 0)
         return 0;
-    const pz_event event = copy_event(sim, saved, to_host, 0);
-    if (event.wire_bytes == event.raw_bytes)
+    const uint64_t bytes = pzi_saved_bytes(work, (size_t)saved);
+    if (wire_bytes(platform, bytes, ratio, to_host) == bytes)
         return 0;
-    return (int64_t)(platform->software_share * (double)event.raw_bytes / platform->software_bps *
-                     1e9);
+    return (int64_t)(platform->software_share * (double)bytes / platform->software_bps * 1e9);
 }
 
 static void run_codec(struct sim *sim, int32_t saved, bool to_host);
@@ -273,7 +277,7 @@ static void run_for(struct sim *sim, const char *kind, const char *name, int32_t
 
 static void run_codec(struct sim *sim, int32_t saved, bool to_host)
 {
-    const int64_t ns = codec_ns(sim, saved, to_host);
+    const int64_t ns = pzi_codec_ns(sim->work, saved, actual_ratio(sim, saved), to_host);
     if (ns == 0)
         return;
     sim->report->codec_ns += ns;

@@ -10,6 +10,9 @@ pz_status pzi_simulate(const pzi_work *work, pzi_replayer *replayer, const pz_se
                        const pz_plan *plan, pz_report *report, pz_timeline *timeline,
                        pz_diag *diag);
 
+/* Compute time that a software codec takes for one transfer of a saved tensor; 0 without one. */
+int64_t pzi_codec_ns(const pzi_work *work, int32_t saved, double ratio, bool to_host);
+
 /* The checks that every entry point makes of a setup. */
 pz_status pzi_check_setup(const pz_setup *setup, pz_diag *diag);
 

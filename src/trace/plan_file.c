@@ -95,6 +95,26 @@ void pz_plan_set_info(pz_plan *plan, const pz_plan_info *info)
     plan->info.platform[sizeof plan->info.platform - 1] = '\0';
 }
 
+/* What a search did, as a field "search" ---------------------------------------------------------
+ */
+
+static const char *const moves[PZ_MOVES] = {"one", "exchange", "row"};
+
+static json_t *search_json(const pz_search_info *search, bool *whole)
+{
+    json_t *object =
+        json_pack("{s:I,s:I,s:f}", "evaluations", (json_int_t)search->evaluations, "accepted",
+                  (json_int_t)search->accepted, "start_overhead", search->start_overhead);
+    json_t *paid = json_object();
+    for (size_t i = 0; i < PZ_MOVES; i++)
+        pzi_json_set(paid, moves[i],
+                     json_pack("{s:I,s:I}", "moves", (json_int_t)search->moves[i], "gain_ns",
+                               (json_int_t)search->gain_ns[i]),
+                     whole);
+    pzi_json_set(object, "paid", paid, whole);
+    return object;
+}
+
 /* Reading ---------------------------------------------------------------------------------------
  */
 
@@ -263,6 +283,8 @@ pz_status pz_plan_json(const pz_trace *trace, const pz_plan *plan, char **text)
                   info->policy, "candidate", info->candidate, "platform", info->platform,
                   "budget_bytes", (json_int_t)info->budget_bytes, "predicted_overhead",
                   info->predicted_overhead, "replay", replays[plan->replay], "tensors", tensors);
+    if (info->search.evaluations > 0)
+        pzi_json_set(root, "search", search_json(&info->search, &whole), &whole);
     if (has_codec)
         pzi_json_set(root, "codec", json_string(info->codec), &whole);
     return pzi_json_text(root, whole, PZI_DIGITS_TYPED, text);

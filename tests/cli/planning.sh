@@ -99,12 +99,20 @@ for budget in 1.1EiB=1268213655067531673 0.7EB=700000000000000000 0.3gb=30000000
     check "is exact" test "$(field 'data["budget_bytes"]')" -eq "${budget#*=}"
 done
 
-for policy in recomp swap dte dte+codec bw bw+codec bw+zvc planezip; do
+for policy in recomp swap dte dte+codec bw bw+codec bw+zvc planezip best; do
     for platform in A B B-software; do
         run 0 "$policy on $platform" plan --trace "$tiny" --ratios "$tiny_ratios" \
             --platform $platform --budget 85% --policy $policy
+        run 0 "$policy on $platform, replays that keep" plan --trace "$tiny" \
+            --ratios "$tiny_ratios" --platform $platform --budget 85% --policy $policy --replay keep
     done
 done
+run 0 "a short search" plan --trace "$tiny" --platform A --budget 75% --search-plans 100 --json
+check "is one" test "$(field 'data["evaluations"] > 0 and
+    data["overhead"] <= data["start_overhead"]')" = True
+run 0 "a search by the clock" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0.05
+refuse 2 "no time to search" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0
+refuse 2 "an unknown replay mode" plan --trace "$tiny" --platform A --budget 75% --replay both
 run 0 "a platform from a file" platform show B -o b.json
 run 0 "is a platform" plan --trace "$tiny" --platform b.json --budget 90%
 run 0 "other signatures" plan --trace "$tiny" --ratios "$tiny_ratios" --platform A --budget 85% \
@@ -115,9 +123,18 @@ run 0 "other actual ratios" plan --trace "$tiny" --ratios "$tiny_ratios" --platf
 # Sweeps.
 run 0 "a sweep" sweep --trace "$tiny" --ratios "$tiny_ratios" --budget 10%,70%,80%,90%,100% --json
 cp out.txt sweep.json
-check "has a row for each combination" test "$(field 'len(data["rows"])')" -eq $((2 * 8 * 5))
+check "has a row for each combination" test "$(field 'len(data["rows"])')" -eq $((2 * (2 * 8 + 1) * 5))
 check "rows that do not fit say so" test \
     "$(field 'sorted({row["status"] for row in data["rows"]})')" = "['infeasible', 'ok']"
+check "and the least budget that does" test "$(field 'all((row["status"] == "ok") ==
+    (row["least_budget_bytes"] is None) for row in data["rows"])')" = True
+check "more memory is never slower" test "$(field 'any(row["non_monotone"]
+    for row in data["rows"])')" = False
+check "nothing is faster than best" python3 -c 'import json
+rows = [row for row in json.load(open("sweep.json"))["rows"] if row["status"] == "ok"]
+best = {(r["platform"], r["budget"]): r["total_ns"] for r in rows if r["policy"] == "best"}
+for row in rows:
+    assert row["total_ns"] >= best[row["platform"], row["budget"]], row'
 check "a full budget costs nothing" test "$(field 'all(row["overhead"] == 0 for row in data["rows"]
     if row["budget"] == "100%")')" = True
 for threads in 1 2 3 0; do
@@ -134,39 +151,42 @@ check "gives the same" cmp -s out.txt sweep.json
 check "plan agrees with sweep" python3 -c 'import json
 plan = json.load(open("summary.json"))
 row, = (row for row in json.load(open("sweep.json"))["rows"]
-        if (row["platform"], row["policy"], row["budget"]) == ("A", "planezip", "80%"))
+        if (row["platform"], row["policy"], row["budget"]) == ("A", "best", "80%"))
 same = [key for key in plan if key in row]
 assert len(same) > 20 and all(plan[key] == row[key] for key in same), (plan, row)'
 sed 's/"model":"tiny"/"model":"copy"/' "$tiny" >copy.json
 run 0 "words after a list" sweep --trace "$tiny" copy.json --platform A B --policy recomp bw \
-    --budget 80% 90% --json
+    --budget 80% 90% --replay free --json
 check "belong to it" test "$(field 'len(data["rows"]), len(data["means"])')" = "(16, 8)"
 check "means are over models" test "$(field 'data["means"][0]["models"]')" -eq 2
 run 0 "a sweep as text" sweep --trace "$tiny" copy.json --policy recomp --budget 80%
 prints "ends with the means" '^Mean overhead'
 run 0 "only the means" sweep --trace "$tiny" copy.json --policy recomp --budget 10%,80% --summary
 prints "a column per budget" '^platform .* 10%  *80%$'
-prints "no mean over fewer models" '^A .* recomp  *-  '
+prints "no mean over fewer models" '^A .* recomp  *free  *-  '
 run 0 "only the means as JSON" sweep --trace "$tiny" --policy recomp --summary --json
 check "has no rows" test "$(field 'list(data)')" = "['means']"
 run 0 "links and engines" sweep --trace "$tiny" --platform B --policy bw --budget 85% \
-    --link 12,24 --engine 0,64,96 --json
+    --replay free --link 12,24 --engine 0,64,96 --json
 check "are combined" test "$(field '[(row["link_bps"], row["engine_bps"]) for row in data["rows"]]
     == [(l * 1e9, e * 1e9) for l in (12, 24) for e in (0, 64, 96)]')" = True
 run 0 "engines per link" sweep --trace "$tiny" --platform B --policy bw --budget 85% \
-    --link 12,24 --engine-per-link 2 --json
+    --replay free --link 12,24 --engine-per-link 2 --json
 check "follow the link" test "$(field '[row["engine_bps"] for row in data["rows"]]')" \
     = "[24000000000.0, 48000000000.0]"
 cp "$tiny" 'with,comma.json'
 run 0 "a file whose name has a comma" sweep --trace 'with,comma.json' --policy recomp --budget 90%
 
 # A larger budget with a larger overhead is marked, wherever a policy has one.
+run 0 "a sweep of plans as they were made" sweep --trace "$tiny" --ratios "$tiny_ratios" \
+    --budget 10%,70%,80%,90%,100% --as-planned --json
+cp out.txt sweep.json
 check "the mark is right" python3 -c 'import json
 rows = json.load(open("sweep.json"))["rows"]
 def cost(row):
     return float("inf") if row["overhead"] is None else row["overhead"]
 for row in rows:
-    worse = any((other["platform"], other["policy"]) == (row["platform"], row["policy"])
+    worse = any(all(other[key] == row[key] for key in ("platform", "policy", "replay"))
                 and other["budget_bytes"] < row["budget_bytes"] and cost(other) < cost(row) - 1e-9
                 for other in rows)
     assert worse == row["non_monotone"], row'
@@ -175,7 +195,7 @@ for row in rows:
 run 0 "a sweep without ratios" sweep --trace "$tiny" --policy recomp bw+zvc --budget 90%
 prints "says that every ratio is 1" '^No ratio tables: every ratio is 1\.$'
 run 0 "as CSV" sweep --trace "$tiny" --policy bw+zvc --budget 90% --csv
-check "there are rows only" test "$(wc -l <out.txt)" -eq 3
+check "there are rows only" test "$(wc -l <out.txt)" -eq 5
 run 0 "a policy that does not compress" sweep --trace "$tiny" --policy recomp --budget 90%
 check "needs no ratios" sh -c '! grep -q "every ratio" out.txt'
 run 0 "a sweep with ratios" sweep --trace "$tiny" --ratios "$tiny_ratios" --policy bw+zvc \

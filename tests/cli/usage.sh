@@ -89,9 +89,9 @@ refuse 2 "negative threads" sweep --trace "$tiny" -T -1
 refuse 2 "ratios twice" sweep --trace "$tiny" --ratios "$tiny_ratios" --ratios-dir .
 refuse 2 "two kinds of engine" sweep --trace "$tiny" --engine 64 --engine-per-link 2
 refuse 2 "an empty part of a list" sweep --trace "$tiny" --policy bw,,recomp
-refuse 2 "an unknown policy of plan" plan --trace "$tiny" --platform A --budget 50% --policy best
+refuse 2 "an unknown policy of plan" plan --trace "$tiny" --platform A --budget 50% --policy worst
 says "the known ones are named" "recomp"
-refuse 2 "an unknown policy of sweep" sweep --trace "$tiny" --policy bw,best
+refuse 2 "an unknown policy of sweep" sweep --trace "$tiny" --policy bw,worst
 refuse 2 "an unknown platform" plan --trace "$tiny" --platform Z --budget 50%
 refuse 2 "an unknown signature" plan --trace "$tiny" --platform A --budget 50% --signature layer
 refuse 2 "no lanes" hw --lanes 0

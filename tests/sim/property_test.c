@@ -34,7 +34,8 @@ static bool world_new(struct world *w, uint64_t seed, int forward_ops)
                           .trace = w->trace,
                           .platform = &w->platform,
                           .predicted = w->predicted,
-                          .budget_bytes = w->info.peak_bytes[w->platform.precision]};
+                          .budget_bytes = w->info.peak_bytes[w->platform.precision],
+                          .search_evaluations = 500};
     return true;
 }
 

@@ -1,0 +1,265 @@
+/* Threshold accepting with an exponentially distributed threshold, in stages that start from the
+ * best plan so far.  See search.h. */
+#include "plan/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    STAGES = 4,
+    ROW = 5,         /* longest row of neighbours that is changed at once */
+    CHECK_EVERY = 64 /* evaluations between two looks at price and clock */
+};
+
+/* The threshold at the start, as a share of the overhead. */
+#define HEAT 0.003
+/* The price of a byte above the budget at the start, in average costs of a byte saved. */
+#define PRICE 2.0
+#define PRICE_STEP 1.05
+
+/* One tensor whose action a move has changed. */
+struct change {
+    int32_t saved;
+    pz_action old;
+};
+
+struct search {
+    pzi_eval *eval;
+    const pz_trace *trace;
+    pzi_found *found;
+    pz_search_info *info;
+    uint64_t random;
+    pz_action *actions;
+    pz_replay mode;
+    double ns, above_bytes; /* of the plan that the search is at */
+    double price;           /* nanoseconds per byte above the budget */
+    double heat_ns;
+    unsigned n_above; /* evaluations since the last look at which it was above the budget */
+    struct change changes[ROW + 1];
+    size_t n_changes;
+};
+
+/* Random numbers: splitmix64. */
+static uint64_t next_random(struct search *s)
+{
+    uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static size_t random_below(struct search *s, size_t n)
+{
+    return (size_t)((next_random(s) >> 32) * n >> 32);
+}
+
+/* Exponentially distributed with a mean near 1.5, without a library whose last digit differs from
+ * machine to machine: the leading zeros of a random number, and a fraction. */
+static double random_heat(struct search *s)
+{
+    const uint64_t random = next_random(s);
+    unsigned zeros = 0;
+    while (zeros < 50 && !(random >> (63 - zeros) & 1))
+        zeros++;
+    return zeros + (double)(next_random(s) >> 32) / 4294967296.0;
+}
+
+/* Moves -----------------------------------------------------------------------------------------
+ */
+
+static bool can_have(const struct search *s, int32_t saved, pz_action action)
+{
+    const pzi_saved *tensor = &s->trace->saved[saved];
+    return s->eval->work->bytes[tensor->storage] > 0 &&
+           (action != PZ_DROP || s->trace->storages[tensor->storage].kind != PZI_INPUT);
+}
+
+static void change(struct search *s, int32_t saved, pz_action action)
+{
+    if (s->actions[saved] == action || !can_have(s, saved, action))
+        return;
+    s->changes[s->n_changes++] = (struct change){saved, s->actions[saved]};
+    s->actions[saved] = action;
+}
+
+static void take_back(struct search *s)
+{
+    while (s->n_changes > 0) {
+        const struct change *c = &s->changes[--s->n_changes];
+        s->actions[c->saved] = c->old;
+    }
+}
+
+static pz_action random_action(struct search *s)
+{
+    return (pz_action)random_below(s, 3);
+}
+
+/* Two tensors exchange their actions. */
+static void exchange(struct search *s, size_t n)
+{
+    const int32_t a = (int32_t)random_below(s, n), b = (int32_t)random_below(s, n);
+    const pz_action of_a = s->actions[a], of_b = s->actions[b];
+    if (!can_have(s, a, of_b) || !can_have(s, b, of_a))
+        return;
+    change(s, a, of_b);
+    change(s, b, of_a);
+}
+
+/* Some of the tensors that were produced one after the other get the same action. */
+static void change_row(struct search *s, size_t n)
+{
+    const size_t first = random_below(s, n), length = 2 + random_below(s, ROW - 1);
+    const pz_action action = random_action(s);
+    const bool all = random_below(s, 2) == 0;
+    for (size_t k = first; k < first + length && k < n; k++)
+        if (all || random_below(s, 2) == 0)
+            change(s, s->eval->work->by_ready[k], action);
+}
+
+static pz_move make_move(struct search *s)
+{
+    const size_t n = s->trace->n_saved;
+    const size_t dice = random_below(s, 10);
+    s->n_changes = 0;
+    if (dice < 5) {
+        exchange(s, n);
+        return PZ_MOVE_EXCHANGE;
+    }
+    if (dice < 7) {
+        change_row(s, n);
+        return PZ_MOVE_ROW;
+    }
+    change(s, (int32_t)random_below(s, n), random_action(s));
+    return PZ_MOVE_ONE;
+}
+
+/* Search ----------------------------------------------------------------------------------------
+ */
+
+static double above_budget(const pzi_eval *eval)
+{
+    return eval->peak_bytes > eval->budget_bytes ? (double)(eval->peak_bytes - eval->budget_bytes)
+                                                 : 0;
+}
+
+static double cost(const struct search *s)
+{
+    return s->ns + s->price * s->above_bytes;
+}
+
+static void note_best(struct search *s, int64_t ns, pz_move move)
+{
+    pzi_found *found = s->found;
+    s->info->gain_ns[move] += found->ns - ns;
+    s->info->moves[move]++;
+    found->ns = ns;
+    found->replay = s->mode;
+    memcpy(found->actions, s->actions, s->trace->n_saved * sizeof *found->actions);
+}
+
+/* Looks at one changed plan. */
+static void step(struct search *s)
+{
+    const pz_move move = make_move(s);
+    if (s->n_changes == 0)
+        return;
+    const double limit = cost(s) + s->heat_ns * random_heat(s);
+    const int64_t ns = pzi_eval_run(s->eval, s->actions, s->mode, UINT64_MAX, (int64_t)limit);
+    const double above_bytes = above_budget(s->eval);
+    s->info->evaluations++;
+    if (ns == INT64_MAX || (double)ns + s->price * above_bytes > limit) {
+        take_back(s);
+        return;
+    }
+    s->info->accepted++;
+    s->ns = (double)ns;
+    s->above_bytes = above_bytes;
+    if (above_bytes <= 0 && ns < s->found->ns)
+        note_best(s, ns, move);
+}
+
+/* Half of the plans that the search is at should be within the budget. */
+static void adapt_price(struct search *s)
+{
+    if (s->n_above > CHECK_EVERY * 3 / 4)
+        s->price *= PRICE_STEP;
+    else if (s->n_above < CHECK_EVERY / 4)
+        s->price /= PRICE_STEP;
+    s->n_above = 0;
+}
+
+/* Back to the best plan; the search always runs with replays that keep what they rebuild. */
+static void start_stage(struct search *s)
+{
+    memcpy(s->actions, s->found->actions, s->trace->n_saved * sizeof *s->actions);
+    const int64_t ns = pzi_eval_run(s->eval, s->actions, s->mode, UINT64_MAX, INT64_MAX - 1);
+    s->ns = ns == INT64_MAX ? (double)s->found->ns * 2 : (double)ns;
+    s->above_bytes = above_budget(s->eval);
+    if (ns < s->found->ns && s->above_bytes <= 0)
+        note_best(s, ns, PZ_MOVE_ONE);
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* How much of the search is over, 0 to 1. */
+static double progress(const pzi_search_limits *limits, uint64_t tried, double start_s)
+{
+    if (limits->seconds > 0)
+        return (now_s() - start_s) / limits->seconds;
+    return (double)tried / (double)limits->evaluations;
+}
+
+static void run_search(struct search *s, const pzi_search_limits *limits, double overhead_ns)
+{
+    const double start_s = limits->seconds > 0 ? now_s() : 0;
+    int stage = -1;
+    for (uint64_t tried = 0; !s->eval->rebuild.no_memory; tried += CHECK_EVERY) {
+        const double done = progress(limits, tried, start_s);
+        if (done >= 1)
+            return;
+        if ((int)(done * STAGES) != stage) {
+            stage = (int)(done * STAGES);
+            start_stage(s);
+        }
+        s->heat_ns = HEAT * overhead_ns * (1 - done) * (1 - done);
+        for (int k = 0; k < CHECK_EVERY; k++) {
+            step(s);
+            s->n_above += s->above_bytes > 0;
+        }
+        adapt_price(s);
+    }
+}
+
+pz_status pzi_search(pzi_eval *eval, const pzi_search_limits *limits, pzi_found *found,
+                     pz_search_info *info)
+{
+    const pzi_work *work = eval->work;
+    const pz_trace *trace = work->trace;
+    const int64_t unlimited_ns = work->start_ns[trace->n_ops] + work->optimizer_ns;
+    const double peak = (double)trace->peak_bytes[work->platform->precision];
+    struct search s = {
+        .eval = eval,
+        .trace = trace,
+        .found = found,
+        .info = info,
+        .random = limits->seed,
+        .mode = PZ_REPLAY_KEEP,
+    };
+    const double overhead_ns = (double)(found->ns - unlimited_ns);
+    if (overhead_ns <= 0 || trace->n_saved == 0 || peak <= (double)eval->budget_bytes)
+        return PZ_OK;
+    s.price = PRICE * overhead_ns / (peak - (double)eval->budget_bytes);
+    s.actions = calloc(trace->n_saved, sizeof *s.actions);
+    if (!s.actions)
+        return PZ_ERR_MEMORY;
+    run_search(&s, limits, overhead_ns);
+    free(s.actions);
+    return eval->rebuild.no_memory ? PZ_ERR_MEMORY : PZ_OK;
+}

@@ -1,0 +1,203 @@
+/* The search's view of plans against the simulator's, and the policy that searches. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/eval.h"
+#include "sim/sim.h"
+#include "support/test.h"
+#include "tests/sim/tracegen.h"
+
+/* A random trace on a random platform, and what evaluates its plans. */
+struct lab {
+    struct rng rng;
+    pz_trace *trace;
+    pz_trace_info info;
+    pz_platform platform;
+    double *ratios;
+    pz_setup setup;
+    pzi_work work;
+    pzi_replayer replayer;
+    pzi_copies copies;
+    pzi_eval eval;
+    pz_action *actions;
+    pz_plan *plan;
+};
+
+static bool lab_new(struct lab *lab, uint64_t seed, int forward_ops)
+{
+    *lab = (struct lab){.rng = {seed}};
+    TEST_CONTEXT("seed %" PRIu64, seed);
+    lab->trace = tracegen_make(&lab->rng, forward_ops);
+    if (!CHECK(lab->trace != NULL))
+        return false;
+    pz_trace_get_info(lab->trace, &lab->info);
+    lab->platform = tracegen_platform(&lab->rng);
+    lab->ratios = tracegen_ratios(&lab->rng, lab->info.saved);
+    lab->setup = (pz_setup){.size = sizeof lab->setup,
+                            .trace = lab->trace,
+                            .platform = &lab->platform,
+                            .predicted = lab->ratios,
+                            .budget_bytes = lab->info.peak_bytes[lab->platform.precision]};
+    lab->actions = calloc(lab->info.saved + 1, sizeof *lab->actions);
+    return CHECK_EQ_I64(pzi_work_new(lab->trace, &lab->platform, &lab->work, NULL), PZ_OK) &&
+           CHECK_EQ_I64(pzi_replayer_new(&lab->work, &lab->replayer), PZ_OK) &&
+           CHECK_EQ_I64(pzi_copies_new(&lab->work, lab->ratios, &lab->copies), PZ_OK) &&
+           CHECK_EQ_I64(pzi_eval_new(&lab->work, &lab->setup, &lab->copies, &lab->eval), PZ_OK) &&
+           CHECK_EQ_I64(pz_plan_new(lab->trace, &lab->plan), PZ_OK);
+}
+
+static void lab_free(struct lab *lab)
+{
+    pz_plan_free(lab->plan);
+    pzi_eval_free(&lab->eval);
+    pzi_copies_free(&lab->copies);
+    pzi_replayer_free(&lab->replayer);
+    pzi_work_free(&lab->work);
+    pz_trace_free(lab->trace);
+    free(lab->ratios);
+    free(lab->actions);
+}
+
+static bool is_input(const struct lab *lab, size_t i)
+{
+    return lab->trace->storages[lab->trace->saved[i].storage].kind == PZI_INPUT;
+}
+
+static void change_action(struct lab *lab)
+{
+    const size_t i = (size_t)rng_below(&lab->rng, lab->info.saved);
+    lab->actions[i] = (pz_action)rng_below(&lab->rng, is_input(lab, i) ? 2 : 3);
+}
+
+/* What the simulator says of the plan that the evaluation has written. */
+static int64_t simulated_ns(struct lab *lab, uint64_t budget_bytes)
+{
+    pz_setup setup = lab->setup;
+    pz_report report;
+    setup.budget_bytes = budget_bytes;
+    pzi_eval_write(&lab->eval, lab->actions, lab->plan);
+    const pz_status status =
+        pzi_simulate(&lab->work, &lab->replayer, &setup, lab->plan, &report, NULL, NULL);
+    CHECK(status == PZ_OK || status == PZ_ERR_INFEASIBLE);
+    return status == PZ_OK ? report.total_ns : INT64_MAX;
+}
+
+struct counts {
+    unsigned ran, needless; /* plans; those that would run with less memory than their profile */
+};
+
+/* One changed plan: the time is the simulator's. */
+static void check_plan(struct lab *lab, struct counts *counts)
+{
+    pzi_eval *eval = &lab->eval;
+    const pz_replay mode = rng_one_in(&lab->rng, 6) ? PZ_REPLAY_FREE : PZ_REPLAY_KEEP;
+    const int64_t ns = pzi_eval_run(eval, lab->actions, mode, UINT64_MAX, INT64_MAX);
+    if (ns == INT64_MAX)
+        return;
+    const uint64_t peak = eval->peak_bytes;
+    const uint64_t budget = peak > eval->budget_bytes ? peak : eval->budget_bytes;
+    CHECK_EQ_I64(simulated_ns(lab, budget), ns);
+    counts->needless += peak > 0 && simulated_ns(lab, peak - 1) < INT64_MAX;
+    CHECK_EQ_I64(pzi_eval_run(eval, lab->actions, mode, UINT64_MAX, ns), ns);
+    CHECK_EQ_I64(pzi_eval_run(eval, lab->actions, mode, UINT64_MAX, ns - 1), INT64_MAX);
+    if (peak > 0)
+        CHECK_EQ_I64(pzi_eval_run(eval, lab->actions, mode, peak - 1, INT64_MAX), INT64_MAX);
+    counts->ran++;
+}
+
+TEST(an_evaluation_agrees_with_the_simulator)
+{
+    struct counts counts = {0};
+
+    for (uint64_t seed = 1; seed <= 1200; seed++) {
+        struct lab lab;
+        if (!lab_new(&lab, seed, 2 + (int)(seed % 30)))
+            return;
+        lab.eval.budget_bytes = lab.setup.budget_bytes * (30 + rng_below(&lab.rng, 80)) / 100;
+        for (int k = 0; k < 30 && lab.info.saved > 0; k++) {
+            change_action(&lab);
+            check_plan(&lab, &counts);
+        }
+        lab_free(&lab);
+    }
+    CHECK(counts.ran > 20000);
+    /* The profile has all that an operator reads back before the replays before it. */
+    CHECK(counts.needless < counts.ran / 500);
+}
+
+/* Every plan of a tiny trace ---------------------------------------------------------------------
+ */
+
+static void try_plan(struct lab *lab, int64_t *best_ns)
+{
+    pz_report report;
+    for (int mode = 0; mode < 2; mode++) {
+        lab->plan->replay = (pz_replay)mode;
+        const pz_status status =
+            pzi_simulate(&lab->work, &lab->replayer, &lab->setup, lab->plan, &report, NULL, NULL);
+        if (status == PZ_OK && report.total_ns < *best_ns)
+            *best_ns = report.total_ns;
+    }
+}
+
+static void try_from(struct lab *lab, size_t i, int64_t *best_ns)
+{
+    if (i == lab->info.saved) {
+        try_plan(lab, best_ns);
+        return;
+    }
+    const pzi_saved *saved = &lab->trace->saved[i];
+    for (int action = PZ_KEEP; action <= PZ_DROP; action += PZ_DROP - PZ_KEEP) {
+        if (action == PZ_DROP && is_input(lab, i))
+            continue;
+        lab->plan->steps[i] = (pzi_step){(pz_action)action, PZI_NONE};
+        try_from(lab, i + 1, best_ns);
+    }
+    for (int32_t op = saved->last_forward_use + 1; op <= saved->first_backward_use; op++) {
+        lab->plan->steps[i] = (pzi_step){PZ_SWAP, op};
+        try_from(lab, i + 1, best_ns);
+    }
+}
+
+static double plans_of(const struct lab *lab)
+{
+    double plans = 1;
+    for (size_t i = 0; i < lab->info.saved; i++)
+        plans *=
+            2 + lab->trace->saved[i].first_backward_use - lab->trace->saved[i].last_forward_use;
+    return plans;
+}
+
+/* With the prefetch points that the planner chooses, nearly always no other plan is faster. */
+TEST(best_finds_the_optimum_of_tiny_traces)
+{
+    unsigned searched = 0, found = 0;
+    const unsigned wanted =
+        getenv("PZ_TINY_TRACES") ? (unsigned)atoi(getenv("PZ_TINY_TRACES")) : 150;
+
+    for (uint64_t seed = 1; searched < wanted; seed++) {
+        struct lab lab;
+        if (!lab_new(&lab, seed, 2 + (int)(seed % 4)))
+            return;
+        lab.platform.software_bps = 0; /* all plans are run with the codec */
+        lab.setup.budget_bytes = lab.setup.budget_bytes * (50 + rng_below(&lab.rng, 50)) / 100;
+        if (lab.info.saved >= 2 && plans_of(&lab) <= 1e4) {
+            int64_t best_ns = INT64_MAX;
+            pz_plan *plan = NULL;
+            pz_report report = {0};
+            try_from(&lab, 0, &best_ns);
+            const pz_status status = pz_plan_make(&lab.setup, "best", &plan, &report, NULL);
+            searched += best_ns < INT64_MAX;
+            CHECK(status == PZ_OK || status == PZ_ERR_INFEASIBLE);
+            if (status == PZ_OK) {
+                CHECK(report.total_ns >= best_ns && report.peak_bytes <= lab.setup.budget_bytes);
+                found += report.total_ns == best_ns;
+            }
+            pz_plan_free(plan);
+        }
+        lab_free(&lab);
+    }
+    TEST_CONTEXT("%u of %u", found, searched);
+    CHECK(searched >= wanted);
+    CHECK(found >= searched * 95 / 100);
+}
