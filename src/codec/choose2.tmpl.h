@@ -80,23 +80,34 @@ static inline unsigned PZ_CAT(bit_length)(const PZ_CAT(numbers) * z)
     return length;
 }
 
+/* N (k + 1), and min(q, 5) + 12 [q >= 6] for each quotient, from the binary digits of min(q, 5). */
+static inline unsigned PZ_CAT(cost_of)(const PZ_CAT(numbers) * z, unsigned k, PZ_PLANE high)
+{
+    const PZ_PLANE q0 = z->plane[k], q1 = z->plane[k + 1], q2 = z->plane[k + 2];
+    const PZ_PLANE four = PZ_P(or)(q2, high);
+    const PZ_PLANE five = PZ_P(or)(PZ_P(and)(PZ_P(or)(q0, q1), q2), high);
+    const PZ_PLANE six = PZ_P(or)(PZ_P(and)(q1, q2), high);
+    const PZ_PLANE ones = PZ_P(or)(PZ_P(without)(q0, four), five);
+
+    return PZ_N * (k + 1) + PZ_P(count)(ones) + 2 * PZ_P(count)(PZ_P(without)(q1, four)) +
+           4 * PZ_P(count)(four) + 12 * PZ_P(count)(six);
+}
+
 /* The canonical cut. */
 static inline struct PZ_CAT(cut2) PZ_CAT(cut_of)(const PZ_CAT(numbers) * z)
 {
-    const unsigned length = PZ_CAT(bit_length)(z);
-    const unsigned end = length > 12 ? length - 12 : 0;
+    const unsigned length = PZ_CAT(bit_length)(z), least = length > 12 ? length - 12 : 0;
     struct PZ_CAT(cut2) best = {length, true, length * PZ_N};
-    PZ_PLANE high = PZ_P(of)(0, 0), at_least[7];
+    PZ_PLANE above[PZ_W + 4]; /* the planes from j on, together, where needed */
 
-    for (unsigned k = length; k-- > end;) {
-        unsigned cost = PZ_N * (k + 1);
+    for (unsigned j = length; j < PZ_W + 4; j++)
+        above[j] = PZ_P(of)(0, 0);
+    for (unsigned j = length; j-- > least;)
+        above[j] = PZ_P(or)(above[j + 1], z->plane[j]);
+    for (unsigned k = least; k < length && PZ_N * (k + 1) < best.cost; k++) {
+        const unsigned cost = PZ_CAT(cost_of)(z, k, above[k + 3]);
 
-        high = PZ_P(or)(high, z->plane[k + 3]);
-        PZ_CAT(quotients)(z, k, high, at_least);
-        for (unsigned q = 1; q < 6; q++)
-            cost += PZ_P(count)(at_least[q]);
-        cost += 12 * PZ_P(count)(at_least[6]);
-        if (cost < best.cost || (cost == best.cost && !best.exact))
+        if (cost < best.cost)
             best = (struct PZ_CAT(cut2)){k, false, cost};
     }
     return best;

@@ -17,7 +17,7 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 #define PZI_EXTRACT64(a, mask) _pext_u64(a, mask)
 #define PZI_DEPOSIT64(a, mask) _pdep_u64(a, mask)
 
-#include "codec/group_scalar.h"
+#include "codec/group_avx2.h"
 #include "codec/planecode.h"
 
 #include "codec/vec_avx2.h"
@@ -33,7 +33,7 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_avx2.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W
@@ -47,7 +47,7 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_avx2.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W
@@ -61,7 +61,7 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_avx2.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W
@@ -75,7 +75,7 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_avx2.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W

@@ -112,31 +112,36 @@ struct pzi_words2 {
 
 /* The planes of the levels 1 to 5, at index l - 1, each by itself until all are complete. */
 struct pzi_levels2 {
-    struct pzi_bit_writer writer[PZI_LEVELS2 - 1];
+    size_t bits[PZI_LEVELS2 - 1];
     uint8_t plane[PZI_LEVELS2 - 1][PZI_PLANE2_BYTES + PZI_BITS_SLACK];
 };
 
 static inline void pzi_levels_init(struct pzi_levels2 *levels)
 {
     for (unsigned l = 0; l < PZI_LEVELS2 - 1; l++)
-        pzi_writer_init(&levels->writer[l], levels->plane[l]);
+        levels->bits[l] = levels->plane[l][0] = 0;
 }
 
-/* Appends the bits of `bits` at the ones of `more` to level l. */
+/* Appends the bits of `bits` at the ones of `more` to level l.  Without a branch: what is behind
+ * the bits so far is zero up to the end of its byte, and is overwritten. */
 static inline void pzi_levels_put(struct pzi_levels2 *levels, unsigned l, uint64_t bits,
                                   uint64_t more)
 {
-    pzi_put(&levels->writer[l - 1], pzi_extract64(bits, more), pzi_count64(more));
+    const uint64_t next = pzi_extract64(bits, more);
+    const unsigned begin = levels->bits[l - 1] % 8;
+    uint8_t *const at = levels->plane[l - 1] + levels->bits[l - 1] / 8;
+
+    pzi_store_le64(at, at[0] | next << begin);
+    at[8] = (uint8_t)(next >> 1 >> (63 - begin));
+    levels->bits[l - 1] += pzi_count64(more);
 }
 
 /* Writes all planes; returns where they end. */
 static inline uint8_t *pzi_levels_finish(struct pzi_levels2 *levels, uint8_t *to)
 {
     for (unsigned l = 0; l < PZI_LEVELS2 - 1; l++) {
-        size_t bytes;
+        const size_t bytes = pzi_plane_bytes(levels->bits[l]);
 
-        pzi_writer_finish(&levels->writer[l]);
-        bytes = (size_t)(levels->writer[l].next - levels->plane[l]);
         memcpy(to, levels->plane[l], bytes);
         to += bytes;
     }
