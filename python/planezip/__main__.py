@@ -11,7 +11,10 @@ from ._library import FOLDER, PATH
 def program():
     """The path of the program: in the wheel, beside the library in a build folder, or installed.
     None if there is none."""
-    for place in (FOLDER / "bin/planezip", Path(PATH).parent / "planezip"):
+    places = [FOLDER / "bin/planezip"]
+    if os.sep in PATH: # else the system looked for the library
+        places.append(Path(PATH).parent / "planezip")
+    for place in places:
         if place.is_file() and os.access(place, os.X_OK):
             return str(place)
     found = shutil.which("planezip")

@@ -16,6 +16,9 @@ from ._release import VERSION
 
 FOLDER = Path(__file__).resolve().parent
 SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
+# As a system installs it: with the part of the version that binaries depend on.
+RELEASE = VERSION.rpartition(".")[0]
+INSTALLED = f"libplanezip.{RELEASE}.dylib" if SUFFIX == ".dylib" else f"libplanezip.so.{RELEASE}"
 
 OK = 0
 ERR_MEMORY = 3
@@ -131,7 +134,7 @@ def candidates():
     places = [FOLDER / "lib" / f"libplanezip{SUFFIX}"]
     if (FOLDER.parents[1] / "include/planezip/planezip.h").is_file():
         places.append(FOLDER.parents[1] / "build" / f"libplanezip{SUFFIX}")
-    return [str(place) for place in places if place.is_file()] + [f"libplanezip{SUFFIX}"]
+    return [str(place) for place in places if place.is_file()] + [INSTALLED]
 
 
 def load():
