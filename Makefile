@@ -10,7 +10,7 @@ CTEST = ctest --output-on-failure -j $(JOBS)
 # $(call build,FOLDER,OPTIONS)
 build = cmake -S . -B $(1) $(2) $(CMAKE_ARGS) && cmake --build $(1) -j $(JOBS)
 
-.PHONY: all bootstrap demo test test-all bench paper fuzz lint install clean
+.PHONY: all bootstrap demo test test-all bench bench-peers bench-results paper fuzz lint install clean
 
 all: bootstrap
 	$(call build,build)
@@ -38,7 +38,16 @@ test-all: test
 	$(CTEST) --test-dir build -L long
 
 bench: all
-	PZ_DATA_DIR=$(DATA) tools/bench
+	tools/bench
+
+# Beside codecs of others, which are installed into build/; then the page and the figure of both.
+bench-peers: all
+	tools/bootstrap --bench
+	tools/bench peers
+
+bench-results: all
+	tools/bootstrap --bench
+	tools/bench results
 
 paper: all
 	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) python3 bench/paper.py
