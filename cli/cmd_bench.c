@@ -62,10 +62,10 @@ static const option bench_options[] = {
     OPTION(0, "index", "CSV", option_text, &options.index,
            "the chunks that an index of activations names"),
     OPTION_LIST('c', "codec", "LIST", option_words, &options.wishes.codecs,
-                "planezip2, planezip2-fast, planezip, zvc, bpc, bx,\n"
-                "zbx, or peers: lz4, zstd,\n"
-                "bitshuffle+lz4, shuffle+zstd; by default planezip2, planezip and\n"
-                "all peers whose libraries are installed"),
+                "planezip2, planezip2-fast, planezip, zvc, bpc, bx, zbx,\n"
+                "or peers: lz4, zstd, bitshuffle+lz4, shuffle+zstd; by\n"
+                "default planezip2, planezip and all peers whose libraries\n"
+                "are installed"),
     OPTION_LIST(0, "isa", "LIST", option_words, &options.wishes.isas,
                 "instruction sets; by default all of this machine"),
     OPTION_LIST('T', "threads", "LIST", option_words, &options.wishes.threads,
@@ -156,15 +156,25 @@ static int run_threads(const bench_set *set, bench_codec *codec)
     return status;
 }
 
-/* Whether an earlier profile gives the type the same symbols. */
-static bool is_repeated(pz_dtype dtype, size_t profile)
+static bool same_mode(pz_mode a, pz_mode b)
+{
+    return a.width_bits == b.width_bits && a.encodings == b.encodings && a.format == b.format &&
+           a.exponent_bits == b.exponent_bits;
+}
+
+/* Whether a profile gives the type other symbols than those before it. */
+static bool is_new(const char *name, pz_dtype dtype, size_t profile)
 {
     const pz_profile *profiles = bench.choice.profiles;
+    bench_codec codec, earlier;
 
+    if (bench_codec_ours(name, profiles[profile], dtype, &codec) != PZ_OK)
+        return false;
     for (size_t i = 0; i < profile; i++)
-        if (pz_profile_width(profiles[i], dtype) == pz_profile_width(profiles[profile], dtype))
-            return true;
-    return false;
+        if (bench_codec_ours(name, profiles[i], dtype, &earlier) == PZ_OK &&
+            same_mode(codec.mode, earlier.mode))
+            return false;
+    return true;
 }
 
 static int run_ours(const bench_set *set, const char *name)
@@ -175,9 +185,9 @@ static int run_ours(const bench_set *set, const char *name)
     for (size_t i = 0; i < choice->profile_count && status == STATUS_OK; i++) {
         bench_codec codec;
 
-        if (is_repeated(set->dtype, i) ||
-            bench_codec_ours(name, choice->profiles[i], set->dtype, &codec) != PZ_OK)
+        if (!is_new(name, set->dtype, i))
             continue;
+        bench_codec_ours(name, choice->profiles[i], set->dtype, &codec);
         status = run_isas(set, &codec);
         if (status == STATUS_OK)
             status = run_threads(set, &codec);

@@ -79,6 +79,9 @@ check "give two widths" test "$(field '[row["width_bits"] for row in data["rows"
 run 0 "both profiles of floats" bench --size 32KiB --runs 1 -T 1 --isa scalar --codec planezip \
     --json -p native,paper -d f32 f32.raw
 check "give one" test "$(field '[row["width_bits"] for row in data["rows"]]')" = "[32]"
+run 0 "both profiles of format 2" bench --size 32KiB --runs 1 -T 1 --isa scalar \
+    --codec planezip2 --json -p native,paper -d i64 f32.raw
+check "are the same" test "$(field '[row["width_bits"] for row in data["rows"]]')" = "[64]"
 run 0 "what the machine has" bench --size 32KiB --runs 1 -T 1 --json -d f32 f32.raw
 check "peers are timed or missing" test "$(field '{row["codec"] for row in data["rows"]
     if row["isa"] is None} | set(data["missing_peers"])
@@ -98,7 +101,7 @@ fi
 refuse 2 "nothing to code" bench
 says "says what to give" 'raw files with their --dtype'
 refuse 2 "an unknown codec" bench --codec lzma -d f32 f32.raw
-says "the codecs are listed" 'known are planezip, .*, lz4, zstd'
+says "the codecs are listed" 'known are .*planezip, .*, lz4, zstd'
 refuse 2 "an unknown instruction set" bench --isa mmx -d f32 f32.raw
 says "those of the machine are listed" 'this machine has scalar'
 refuse 2 "an unknown profile" bench --profile small -d f32 f32.raw
