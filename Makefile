@@ -10,7 +10,8 @@ CTEST = ctest --output-on-failure -j $(JOBS)
 # $(call build,FOLDER,OPTIONS)
 build = cmake -S . -B $(1) $(2) $(CMAKE_ARGS) && cmake --build $(1) -j $(JOBS)
 
-.PHONY: all bootstrap demo test test-all bench bench-peers bench-results paper fuzz lint install clean
+.PHONY: all bootstrap demo test test-all bench bench-peers bench-results paper fuzz lint \
+	install clean
 
 all: bootstrap
 	$(call build,build)

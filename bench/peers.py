@@ -10,9 +10,11 @@ that no call costs anything to speak of, and is timed by the processor time that
 core.  Its ratio is the better one of two: each tensor in a call of its own, all of them in one
 call.  Means are geometric means of models, which are weighted by bytes in themselves.
 
-  --planezip PROGRAM   (build/planezip)     --data FOLDER  of the activations (build/data/activations)
-  --codec LIST         codecs of planezip (planezip)
-  --mib N              data of a run (16)   --runs N       whose median counts (5)
+  --planezip PROGRAM   (build/planezip)
+  --data FOLDER        of the activations (build/data/activations)
+  --codec LIST         codecs of planezip (planezip2,planezip2-fast,planezip)
+  --mib N              data of a run (16)
+  --runs N             whose median counts (5)
   --json FILE          write the results, too
 """
 
@@ -177,6 +179,10 @@ def compare(options, dtype, models):
             "raw_bytes": {model: sum(map(len, tensors)) for model, tensors in models.items()}}
 
 
+BETTER = ("Better ratios than planezip's: an entropy coder of bytes can win, most of all on dense "
+          "models, where zeros are few.")
+
+
 def better_ratios(result):
     """{model: [(codec, how much better its ratio is than the best of ours), ...]}"""
     better = {}
@@ -203,7 +209,7 @@ def show(result):
                   for key in ("encode_bps", "decode_bps")))
     for name, why in result["absent"].items():
         print(f"{name:20} absent: {why}")
-    print("Better ratios than planezip's, which entropy coders can have where zeros are few:")
+    print(BETTER)
     for model, gains in better_ratios(result).items():
         print(f"  {model}: " + (", ".join(f"{name} +{100 * gain:.1f} %" for name, gain in gains)
                                 or "none"))
@@ -215,7 +221,7 @@ def parse_arguments():
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--planezip", default="build/planezip")
     parser.add_argument("--data", type=Path, default=Path("build/data/activations"))
-    parser.add_argument("--codec", default="planezip")
+    parser.add_argument("--codec", default="planezip2,planezip2-fast,planezip")
     parser.add_argument("--mib", type=int, default=16)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json")

@@ -8,7 +8,7 @@ import json
 import platform
 import sys
 
-from peers import better_ratios
+from peers import BETTER, better_ratios
 
 HEAD = """\
 # Results
@@ -17,35 +17,39 @@ HEAD = """\
 memcpy of {size} MiB, as the C library does it: {memcpy:.2f} GB/s; a copy past the caches:
 {copy} GB/s; core clock: {clock} GHz.
 
-All rates are GB/s of raw data (10^9 bytes). `x` is a rate over that of memcpy in the same run, `cyc`
-the cycles that 128 bytes take. Made by
+All rates are GB/s of raw data (10^9 bytes). `x` is a rate over that of memcpy in the same run,
+`cyc` the cycles that 128 bytes take. Made by
 
 ```
-make bench-results     # this page and docs/ratio-speed.svg; make bench and make bench-peers print the same
+make bench-results     # this page and docs/ratio-speed.svg
+make bench             # prints the first table, and how long planning takes
+make bench-peers       # prints the others
 ```
 """
 
 CODEC = """
 ## The codec
 
-`planezip bench --index build/data/activations/index.csv --profile native,paper`: {size} MiB of the bundled
-activations of five models, their 4096-byte chunks in a new random order each time, median of {runs} runs.
-Rows of one thread with an instruction set are timed by processor time, rows that count threads by the time
-that passes, one thread included: on a busy machine they show what was left of it.
+`planezip bench --index build/data/activations/index.csv --profile native,paper`: {size} MiB of the
+bundled activations of five models, their 4096-byte chunks in a new random order each time, median
+of {runs} runs. Rows without a number of threads are timed by processor time, on one core; those
+with one by the time that passes, one thread included: on a busy machine they show what was left.
 """
 
 PEERS = """
 ## Beside other codecs, {name}
 
-`bench/peers.py`: the same whole tensors for all, one core, {mib} MiB a run, median of {runs} runs; memcpy
-{memcpy:.2f} GB/s. Ratios are per model, and their geometric mean; rates are geometric means of the models.
+`bench/peers.py`: the same whole tensors for all, one core, {mib} MiB a run, median of {runs} runs;
+memcpy {memcpy:.2f} GB/s. Ratios are per model, and their geometric mean; rates are geometric means
+of the models.
 """
 
 NOTES = """
-A codec is called for the tensors of a model one after the other; its ratio is the better one of that and
-of a call for each tensor alone. `shuffle`, `bitshuffle` are c-blosc2's, `Huff0 on exponents` is a graph of
-OpenZL, ZipNN is called through its compiled core, pcodec takes bf16 as 16-bit integers. Versions:
-python/requirements/bench.txt.
+The tensors are those of the bundled sample, of which each is a few chunks. A codec is called for
+the tensors of a model one after the other; its ratio is the better one of that and of a call for
+each tensor alone. `shuffle` and `bitshuffle` are c-blosc2's, `Huff0 on
+exponents` is a graph of OpenZL, ZipNN is called through its compiled core, pcodec takes bf16 as
+16-bit integers. Versions: python/requirements/bench.txt.
 """
 
 TYPES = {"bf16": "BF16", "f32": "FP32"}
@@ -106,7 +110,7 @@ def print_peers(result):
     print_table(head, [peer_row(entry, models, memcpy) for entry in result["codecs"]])
     for name, why in result["absent"].items():
         print(f"\n{name} is absent: {why}.")
-    print("\nBetter ratios than planezip's, which entropy coders can have where zeros are few:\n")
+    print(f"\n{BETTER}\n")
     for model, gains in better_ratios(result).items():
         print(f"- {model}: " + (", ".join(f"{name} +{100 * gain:.1f} %" for name, gain in gains)
                                 or "none"))
