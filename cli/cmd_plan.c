@@ -20,7 +20,7 @@ static struct {
     pz_signature signature;
     pz_replay replay;
     search_options search;
-    bool force, json;
+    bool bound, force, json;
 } options = {.policy = PZ_POLICY_DEFAULT};
 
 static const option plan_options[] = {
@@ -42,6 +42,8 @@ static const option plan_options[] = {
            "free (default) or keep what a replay rebuilds on its way;\n"
            "policy best tries both"),
     SEARCH_OPTIONS(options.search),
+    SWITCH(0, "bound", &options.bound,
+           "print what no plan can beat as well (needs a build with GLPK)"),
     OPTION('o', "output", "PLAN", option_text, &options.output,
            "where to write the plan; without it there is only the summary"),
     SWITCH('f', "force", &options.force, "overwrite PLAN"),
@@ -62,6 +64,8 @@ static const column columns[] = {
     {"start_overhead", "  before the search", COLUMN_PERCENT},
     {"evaluations", "  plans looked at", COLUMN_COUNT},
     {"predicted_overhead", "predicted overhead", COLUMN_PERCENT},
+    {"bound", "no plan is below", COLUMN_PERCENT},
+    {"gap", "  points above it", COLUMN_PERCENT},
     REPORT_COLUMNS(REPORT_SHOWN),
     {"kept_bytes", "bytes kept", COLUMN_BYTES},
     {"dropped_bytes", "bytes dropped", COLUMN_BYTES},
@@ -78,6 +82,7 @@ struct scene {
     uint64_t peak_bytes;
     double *predicted, *actual; /* NULL: no compression */
     pz_setup setup;
+    pz_bound bound; /* if --bound asks for it */
 };
 
 static int read_table(const struct scene *scene, const char *file, pz_signature signature,
@@ -160,6 +165,13 @@ static void fill(table *results, const struct scene *scene, const pz_plan *plan,
         table_none(results);
     }
     table_real(results, info.predicted_overhead);
+    if (options.bound) {
+        table_real(results, scene->bound.overhead);
+        table_real(results, report->overhead - scene->bound.overhead);
+    } else {
+        table_none(results);
+        table_none(results);
+    }
     report_add(results, report);
     table_size(results, bytes[PZ_KEEP]);
     table_size(results, bytes[PZ_DROP]);
@@ -183,6 +195,18 @@ static void print_summary(const struct scene *scene, const pz_plan *plan, const 
         fprintf(stream, "The budget covers the peak: everything is kept.\n");
 }
 
+/* Of the same world as the plan: a policy without a codec is bounded by transfers without one. */
+static int find_bound(struct scene *scene)
+{
+    pz_diag diag = {0};
+    pz_status result;
+
+    if (!options.bound)
+        return STATUS_OK;
+    result = pz_plan_bound(&scene->setup, &scene->bound, &diag);
+    return result == PZ_OK ? STATUS_OK : fail_run(options.trace, options.platform, result, &diag);
+}
+
 static int save_plan(const struct scene *scene, const pz_plan *plan)
 {
     char *text = NULL;
@@ -204,6 +228,8 @@ static int run(char **operands, size_t count)
     (void)count;
     if (pz_policy_named(options.policy, &scene->policy) != PZ_OK)
         return fail_usage("--policy '%s': known are %s", options.policy, names_policies());
+    if (options.bound && !pz_plan_bound_available())
+        return fail_usage("--bound: this build has no solver; build with GLPK, or leave it out");
     if (options.output != NULL)
         status = output_check(options.output, options.force, false);
     if (status == STATUS_OK)
@@ -216,7 +242,8 @@ static int run(char **operands, size_t count)
     if (result != PZ_OK)
         return fail_run(options.trace, options.platform, result, &diag);
     input_keep_plan(plan);
-    if (options.output != NULL)
+    status = find_bound(scene);
+    if (status == STATUS_OK && options.output != NULL)
         status = save_plan(scene, plan);
     if (status == STATUS_OK && !common.quiet)
         print_summary(scene, plan, &report);

@@ -353,6 +353,21 @@ PZ_API pz_status pz_plan_make(const pz_setup *setup, const char *policy, pz_plan
 PZ_API pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy,
                                       uint64_t *budget_bytes, pz_diag *diag);
 
+/* What no plan can beat (docs/simulator.md, "Bound"). */
+typedef struct pz_bound {
+    double overhead;  /* at least this */
+    int64_t total_ns; /* at least this, with the optimizer step */
+    size_t op;        /* the operator of the peak */
+} pz_bound;
+
+/* 1 if the library was built with a solver of linear programs (GLPK). */
+PZ_API int pz_plan_bound_available(void);
+
+/* A lower bound on the time of every plan that keeps the budget, with the actual ratios, for plans
+ * that keep, swap and drop.  PZ_ERR_INFEASIBLE if no such plan can exist; PZ_ERR_ARGUMENT without a
+ * solver.  The solver has state of its own per thread. */
+PZ_API pz_status pz_plan_bound(const pz_setup *setup, pz_bound *bound, pz_diag *diag);
+
 /* ---- Engine cost (section III-D) ---------------------------------------------------------------
  */
 

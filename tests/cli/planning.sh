@@ -110,6 +110,13 @@ done
 run 0 "a short search" plan --trace "$tiny" --platform A --budget 75% --search-plans 100 --json
 check "is one" test "$(field 'data["evaluations"] > 0 and
     data["overhead"] <= data["start_overhead"]')" = True
+if "$PLANEZIP" plan --trace "$tiny" --platform A --budget 75% --bound --json >out.txt \
+    2>err.txt; then
+    check "a bound is below the plan" test "$(field '0 <= data["bound"] <= data["overhead"] and
+        abs(data["overhead"] - data["bound"] - data["gap"]) < 1e-12')" = True
+else
+    says "a build without a solver says so" '^planezip: plan: --bound: this build has no solver'
+fi
 run 0 "a search by the clock" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0.05
 refuse 2 "no time to search" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0
 refuse 2 "an unknown replay mode" plan --trace "$tiny" --platform A --budget 75% --replay both
@@ -123,7 +130,8 @@ run 0 "other actual ratios" plan --trace "$tiny" --ratios "$tiny_ratios" --platf
 # Sweeps.
 run 0 "a sweep" sweep --trace "$tiny" --ratios "$tiny_ratios" --budget 10%,70%,80%,90%,100% --json
 cp out.txt sweep.json
-check "has a row for each combination" test "$(field 'len(data["rows"])')" -eq $((2 * (2 * 8 + 1) * 5))
+check "has a row for each combination" test "$(field 'len(data["rows"])')" \
+    -eq $((2 * (2 * 8 + 1) * 5))
 check "rows that do not fit say so" test \
     "$(field 'sorted({row["status"] for row in data["rows"]})')" = "['infeasible', 'ok']"
 check "and the least budget that does" test "$(field 'all((row["status"] == "ok") ==
