@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/inline.h"
 #include "base/le.h"
 
 /* Bytes behind the last bit that a store may write or a load may read. */
@@ -20,7 +21,7 @@ struct pzi_bit_writer {
     unsigned held_bits; /* 0..7 */
 };
 
-static inline void pzi_writer_init(struct pzi_bit_writer *writer, uint8_t *to)
+PZI_INLINE void pzi_writer_init(struct pzi_bit_writer *writer, uint8_t *to)
 {
     writer->next = to;
     writer->held = 0;
@@ -29,7 +30,7 @@ static inline void pzi_writer_init(struct pzi_bit_writer *writer, uint8_t *to)
 
 /* Appends 0..56 bits; value has no ones above them.  Without a branch: eight bytes are stored, and
  * as many of them are kept as are full. */
-static inline void pzi_put_short(struct pzi_bit_writer *writer, uint64_t value, unsigned bits)
+PZI_INLINE void pzi_put_short(struct pzi_bit_writer *writer, uint64_t value, unsigned bits)
 {
     const uint64_t word = writer->held | value << writer->held_bits;
     const unsigned end = writer->held_bits + bits;
@@ -41,7 +42,7 @@ static inline void pzi_put_short(struct pzi_bit_writer *writer, uint64_t value, 
 }
 
 /* Appends 0..64 bits; value has no ones above them. */
-static inline void pzi_put(struct pzi_bit_writer *writer, uint64_t value, unsigned bits)
+PZI_INLINE void pzi_put(struct pzi_bit_writer *writer, uint64_t value, unsigned bits)
 {
     const unsigned begin = writer->held_bits;
 
@@ -56,7 +57,7 @@ static inline void pzi_put(struct pzi_bit_writer *writer, uint64_t value, unsign
 }
 
 /* Pads with zero bits to a byte; next is then the end. */
-static inline void pzi_writer_finish(struct pzi_bit_writer *writer)
+PZI_INLINE void pzi_writer_finish(struct pzi_bit_writer *writer)
 {
     pzi_store_le64(writer->next, writer->held);
     writer->next += writer->held_bits != 0;
@@ -71,7 +72,7 @@ struct pzi_bit_reader {
 };
 
 /* Of at most SIZE_MAX / 8 bytes. */
-static inline void pzi_reader_init(struct pzi_bit_reader *reader, const uint8_t *from, size_t bytes)
+PZI_INLINE void pzi_reader_init(struct pzi_bit_reader *reader, const uint8_t *from, size_t bytes)
 {
     reader->bytes = from;
     reader->position = 0;
@@ -79,25 +80,25 @@ static inline void pzi_reader_init(struct pzi_bit_reader *reader, const uint8_t 
 }
 
 /* Bits that are not yet consumed. */
-static inline size_t pzi_left(const struct pzi_bit_reader *reader)
+PZI_INLINE size_t pzi_left(const struct pzi_bit_reader *reader)
 {
     return reader->end - reader->position;
 }
 
 /* The next bits without consuming them, 57 at least; past the end they are arbitrary. */
-static inline uint64_t pzi_peek(const struct pzi_bit_reader *reader)
+PZI_INLINE uint64_t pzi_peek(const struct pzi_bit_reader *reader)
 {
     return pzi_load_le64(reader->bytes + reader->position / 8) >> reader->position % 8;
 }
 
 /* Consumes bits that are there. */
-static inline void pzi_skip(struct pzi_bit_reader *reader, unsigned bits)
+PZI_INLINE void pzi_skip(struct pzi_bit_reader *reader, unsigned bits)
 {
     reader->position += bits;
 }
 
 /* Consumes 1..64 bits that are there. */
-static inline uint64_t pzi_get(struct pzi_bit_reader *reader, unsigned bits)
+PZI_INLINE uint64_t pzi_get(struct pzi_bit_reader *reader, unsigned bits)
 {
     const uint8_t *const from = reader->bytes + reader->position / 8;
     const unsigned begin = reader->position % 8;

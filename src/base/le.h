@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/inline.h"
+
 /* From or to the order of the machine. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define PZI_LE16(x) __builtin_bswap16(x)
@@ -17,12 +19,12 @@
 #define PZI_LE64(x) (x)
 #endif
 
-static inline uint8_t pzi_load_le8(const uint8_t *from)
+PZI_INLINE uint8_t pzi_load_le8(const uint8_t *from)
 {
     return from[0];
 }
 
-static inline uint16_t pzi_load_le16(const uint8_t *from)
+PZI_INLINE uint16_t pzi_load_le16(const uint8_t *from)
 {
     uint16_t value;
 
@@ -30,7 +32,7 @@ static inline uint16_t pzi_load_le16(const uint8_t *from)
     return PZI_LE16(value);
 }
 
-static inline uint32_t pzi_load_le32(const uint8_t *from)
+PZI_INLINE uint32_t pzi_load_le32(const uint8_t *from)
 {
     uint32_t value;
 
@@ -38,7 +40,7 @@ static inline uint32_t pzi_load_le32(const uint8_t *from)
     return PZI_LE32(value);
 }
 
-static inline uint64_t pzi_load_le64(const uint8_t *from)
+PZI_INLINE uint64_t pzi_load_le64(const uint8_t *from)
 {
     uint64_t value;
 
@@ -46,24 +48,24 @@ static inline uint64_t pzi_load_le64(const uint8_t *from)
     return PZI_LE64(value);
 }
 
-static inline void pzi_store_le8(uint8_t *to, uint8_t value)
+PZI_INLINE void pzi_store_le8(uint8_t *to, uint8_t value)
 {
     to[0] = value;
 }
 
-static inline void pzi_store_le16(uint8_t *to, uint16_t value)
+PZI_INLINE void pzi_store_le16(uint8_t *to, uint16_t value)
 {
     value = PZI_LE16(value);
     memcpy(to, &value, sizeof value);
 }
 
-static inline void pzi_store_le32(uint8_t *to, uint32_t value)
+PZI_INLINE void pzi_store_le32(uint8_t *to, uint32_t value)
 {
     value = PZI_LE32(value);
     memcpy(to, &value, sizeof value);
 }
 
-static inline void pzi_store_le64(uint8_t *to, uint64_t value)
+PZI_INLINE void pzi_store_le64(uint8_t *to, uint64_t value)
 {
     value = PZI_LE64(value);
     memcpy(to, &value, sizeof value);

@@ -11,21 +11,23 @@ typedef struct PZ_CAT(marks) {
 
 #define PZ_MARKS PZ_CAT(marks)
 
-/* Sorts plane j, given x_j and b_j. */
-static inline void PZ_CAT(mark_plane)(PZ_MARKS *marks, unsigned j, PZ_PLANE x, PZ_PLANE b,
-                                      PZ_PLANE all)
+/* Sorts a plane, given x_j, b_j and the set of just this plane. */
+PZI_INLINE void PZ_CAT(mark_plane)(PZ_MARKS *marks, PZ_SET plane, PZ_PLANE x, PZ_PLANE b,
+                                   PZ_PLANE all)
 {
-    const PZ_SET bit = PZ_M(at)(j);
     uint32_t shape;
 
     if (PZ_P(is_zero)(x))
         return;
+    marks->some = PZ_M(or)(marks->some, plane);
+    /* Most planes have no shape: many ones, and some of b where x has none. */
+    if (PZ_P(is_many)(x) && __builtin_expect(!PZ_P(is_zero)(PZ_P(and)(b, PZ_P(xor)(x, all))), 1))
+        return;
     shape = PZ_P(shape)(x, b, all);
-    marks->some = PZ_M(or)(marks->some, bit);
     if (shape & (PZI_SHAPE_ONES | PZI_SHAPE_RESET))
-        marks->brief = PZ_M(or)(marks->brief, bit);
+        marks->brief = PZ_M(or)(marks->brief, plane);
     if (shape & (PZI_SHAPE_ONE | PZI_SHAPE_ADJACENT))
-        marks->place = PZ_M(or)(marks->place, bit);
+        marks->place = PZ_M(or)(marks->place, plane);
 }
 
 /* All P planes, one after another.  `all` are the positions that exist; they may have gaps, see
@@ -33,10 +35,12 @@ static inline void PZ_CAT(mark_plane)(PZ_MARKS *marks, unsigned j, PZ_PLANE x, P
 static inline void PZ_CAT(mark_plain)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
 {
     const PZ_SET none = PZ_M(of)(0, 0);
+    PZ_MARKS found = {none, none, none};
+    PZ_SET plane = PZ_M(at)(0);
 
-    *marks = (PZ_MARKS){none, none, none};
-    for (unsigned j = 0; j < P; j++)
-        PZ_CAT(mark_plane)(marks, j, PZ_P(xor)(b[j], b[j + 1]), b[j], all);
+    for (unsigned j = 0; j < P; j++, plane = PZ_M(up)(plane))
+        PZ_CAT(mark_plane)(&found, plane, PZ_P(xor)(b[j], b[j + 1]), b[j], all);
+    *marks = found;
 }
 
 /* Bits of the runs of zero planes. */

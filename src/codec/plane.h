@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 #ifndef PZI_FN
-#define PZI_FN static inline
+#include "base/inline.h"
+
+#define PZI_FN PZI_INLINE
 #define PZI_CTZ64(x) ((uint32_t)__builtin_ctzll(x)) /* x is not zero */
 #define PZI_CLZ64(x) ((uint32_t)__builtin_clzll(x)) /* x is not zero */
 #endif
@@ -88,6 +90,12 @@ PZI_FN pzi_p64 pzi_p64_down(pzi_p64 a)
     return a >> 1;
 }
 
+/* Every position moves up by one. */
+PZI_FN pzi_p64 pzi_p64_up(pzi_p64 a)
+{
+    return a << 1;
+}
+
 PZI_FN uint32_t pzi_p64_is_zero(pzi_p64 a)
 {
     return a == 0;
@@ -149,6 +157,14 @@ PZI_FN uint32_t pzi_p64_shape(pzi_p64 x, pzi_p64 b, pzi_p64 all)
     return shape;
 }
 
+/* True if x has three 1s or more, as most planes do. */
+PZI_FN uint32_t pzi_p64_is_many(pzi_p64 x)
+{
+    const uint64_t rest = x & (x - 1);
+
+    return (rest & (rest - 1)) != 0;
+}
+
 /* ---- p128: the same, see p64 ---------------------------------------------------------------- */
 
 typedef struct pzi_p128 {
@@ -208,6 +224,11 @@ PZI_FN pzi_p128 pzi_p128_down(pzi_p128 a)
     return pzi_p128_of(a.lo >> 1 | a.hi << 63, a.hi >> 1);
 }
 
+PZI_FN pzi_p128 pzi_p128_up(pzi_p128 a)
+{
+    return pzi_p128_of(a.lo << 1, a.hi << 1 | a.lo >> 63);
+}
+
 PZI_FN uint32_t pzi_p128_is_zero(pzi_p128 a)
 {
     return (a.lo | a.hi) == 0;
@@ -260,17 +281,22 @@ PZI_FN pzi_p128 pzi_p128_rest(pzi_p128 x)
 
 PZI_FN uint32_t pzi_p128_shape(pzi_p128 x, pzi_p128 b, pzi_p128 all)
 {
-    const pzi_p128 rest = pzi_p128_rest(x), low = pzi_p128_xor(x, rest);
-    const pzi_p128 filled = pzi_p128_of(x.lo | ~all.lo, x.hi | ~all.hi);
-    uint32_t shape =
+    const pzi_p128 rest = pzi_p128_rest(x), filled = pzi_p128_of(x.lo | ~all.lo, x.hi | ~all.hi);
+    const uint32_t shape =
         (pzi_p128_equal(x, all) ? PZI_SHAPE_ONES : 0) | (pzi_p128_is_zero(b) ? PZI_SHAPE_RESET : 0);
 
+    if (!pzi_p128_is_zero(pzi_p128_rest(rest)))
+        return shape;
     if (pzi_p128_is_zero(rest))
-        shape |= PZI_SHAPE_ONE;
-    else if (pzi_p128_is_zero(pzi_p128_rest(rest)) &&
-             pzi_p128_is_zero(pzi_p128_and(pzi_p128_plus(filled, low), x)))
-        shape |= PZI_SHAPE_ADJACENT;
+        return shape | PZI_SHAPE_ONE;
+    if (pzi_p128_is_zero(pzi_p128_and(pzi_p128_plus(filled, pzi_p128_xor(x, rest)), x)))
+        return shape | PZI_SHAPE_ADJACENT;
     return shape;
+}
+
+PZI_FN uint32_t pzi_p128_is_many(pzi_p128 x)
+{
+    return !pzi_p128_is_zero(pzi_p128_rest(pzi_p128_rest(x)));
 }
 
 #endif

@@ -35,7 +35,7 @@ PZI_FN pzi_code pzi_code_of(uint32_t bits, uint32_t length)
 /* L = ceil(log2(p)) for 1 <= p <= 128: bits of a position. */
 PZI_FN uint32_t pzi_position_bits(uint32_t p)
 {
-    return (uint32_t)(p > 1) + (p > 2) + (p > 4) + (p > 8) + (p > 16) + (p > 32) + (p > 64);
+    return p > 1 ? 64 - PZI_CLZ64((uint64_t)p - 1) : 0;
 }
 
 /* R = log2(w): bits of the field of a run. */

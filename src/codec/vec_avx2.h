@@ -11,6 +11,8 @@
 
 #include <immintrin.h>
 
+#include "base/inline.h"
+
 typedef struct pzi_quad {
     __m256i v[4]; /* register r1 r0 */
 } pzi_quad;
@@ -69,14 +71,14 @@ typedef struct pzi_quad {
     } while (0)
 
 /* The doublewords of each register in the given order. */
-static inline void pzi_permute32(pzi_quad *q, __m256i from)
+PZI_INLINE void pzi_permute32(pzi_quad *q, __m256i from)
 {
 #pragma GCC unroll 4
     for (unsigned k = 0; k < 4; k++)
         q->v[k] = _mm256_permutevar8x32_epi32(q->v[k], from);
 }
 
-static inline void pzi_swap_bits(__m256i *low, __m256i *high, int distance, __m256i mask)
+PZI_INLINE void pzi_swap_bits(__m256i *low, __m256i *high, int distance, __m256i mask)
 {
     const __m256i differ =
         _mm256_and_si256(_mm256_xor_si256(_mm256_srli_epi64(*low, distance), *high), mask);
@@ -86,7 +88,7 @@ static inline void pzi_swap_bits(__m256i *low, __m256i *high, int distance, __m2
 }
 
 /* Exchanges register bit r with c2, c1 or c0. */
-static inline void pzi_swap_c(pzi_quad *q, unsigned r, unsigned c)
+PZI_INLINE void pzi_swap_c(pzi_quad *q, unsigned r, unsigned c)
 {
     const __m256i mask = _mm256_set1_epi8(c == 2 ? 0x0f : c == 1 ? 0x33 : 0x55);
 
@@ -95,7 +97,7 @@ static inline void pzi_swap_c(pzi_quad *q, unsigned r, unsigned c)
 }
 
 /* From r = i1 i2, b3 = i0, c = j2 j1 j0 to r = l j0, l = j1, b3 = j2, c = i2 i1 i0. */
-static inline void pzi_core(pzi_quad *q)
+PZI_INLINE void pzi_core(pzi_quad *q)
 {
     pzi_swap_c(q, 1, 1);
     pzi_swap_c(q, 0, 2);
@@ -104,7 +106,7 @@ static inline void pzi_core(pzi_quad *q)
     PZI_SWAP_LANE(q, 1);
 }
 
-static inline void pzi_core_back(pzi_quad *q)
+PZI_INLINE void pzi_core_back(pzi_quad *q)
 {
     PZI_SWAP_LANE(q, 1);
     pzi_swap_c(q, 0, 0);
@@ -116,7 +118,7 @@ static inline void pzi_core_back(pzi_quad *q)
 #define PZI_FOLLOW(a, b, bytes) _mm256_alignr_epi8(_mm256_permute2x128_si256(a, b, 0x21), a, bytes)
 
 /* All bytes of q move down by 1, 2, 4 or 8; those of `next` follow. */
-static inline pzi_quad pzi_shift_down(const pzi_quad *q, __m256i next, unsigned bytes)
+PZI_INLINE pzi_quad pzi_shift_down(const pzi_quad *q, __m256i next, unsigned bytes)
 {
     pzi_quad to;
 
@@ -132,7 +134,7 @@ static inline pzi_quad pzi_shift_down(const pzi_quad *q, __m256i next, unsigned 
     return to;
 }
 
-static inline pzi_quad pzi_load_quad(const void *from)
+PZI_INLINE pzi_quad pzi_load_quad(const void *from)
 {
     const __m256i *const v = from;
     pzi_quad q;
@@ -143,7 +145,7 @@ static inline pzi_quad pzi_load_quad(const void *from)
     return q;
 }
 
-static inline void pzi_store_quad(void *to, const pzi_quad *q)
+PZI_INLINE void pzi_store_quad(void *to, const pzi_quad *q)
 {
     __m256i *const v = to;
 

@@ -408,7 +408,7 @@ PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MAR
     marks->brief = PZ_M(and)(marks->some, PZ_CAT(collect_quad)(&brief));
     marks->place = PZ_M(and)(marks->some, PZ_CAT(collect_quad)(&place));
     if (P > PZ_W)
-        PZ_CAT(mark_plane)(marks, PZ_W, b[PZ_W], b[PZ_W], all);
+        PZ_CAT(mark_plane)(marks, PZ_M(at)(PZ_W), b[PZ_W], b[PZ_W], all);
 }
 
 #endif

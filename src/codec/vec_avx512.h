@@ -5,25 +5,27 @@
 
 #include <stdint.h>
 
+#include "base/inline.h"
+
 typedef struct pzi_pair {
     __m512i lo, hi;
 } pzi_pair;
 
-static inline pzi_pair pzi_pair_of(__m512i lo, __m512i hi)
+PZI_INLINE pzi_pair pzi_pair_of(__m512i lo, __m512i hi)
 {
     const pzi_pair pair = {lo, hi};
 
     return pair;
 }
 
-static inline pzi_pair pzi_load_pair(const void *from)
+PZI_INLINE pzi_pair pzi_load_pair(const void *from)
 {
     const uint8_t *const bytes = from;
 
     return pzi_pair_of(_mm512_loadu_si512(bytes), _mm512_loadu_si512(bytes + 64));
 }
 
-static inline void pzi_store_pair(void *to, pzi_pair v)
+PZI_INLINE void pzi_store_pair(void *to, pzi_pair v)
 {
     uint8_t *const bytes = to;
 
@@ -42,12 +44,12 @@ static inline void pzi_store_pair(void *to, pzi_pair v)
                 _mm512_alignr_epi8((v).hi, _mm512_alignr_epi64((v).hi, (v).lo, 6), 16 - (bytes)))
 
 /* The lanes of 128 bits move up by one or two; zeros come first. */
-static inline __m512i pzi_lanes_up_1(__m512i v)
+PZI_INLINE __m512i pzi_lanes_up_1(__m512i v)
 {
     return _mm512_alignr_epi64(v, _mm512_setzero_si512(), 6);
 }
 
-static inline __m512i pzi_lanes_up_2(__m512i v)
+PZI_INLINE __m512i pzi_lanes_up_2(__m512i v)
 {
     return _mm512_alignr_epi64(v, _mm512_setzero_si512(), 4);
 }

@@ -168,7 +168,7 @@ PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MAR
     marks->brief = PZ_M(without)(marks->some, PZ_M(of)(many[0] | many[1] << (PZ_W / 2), 0));
     marks->place = PZ_M(without)(marks->some, PZ_M(of)(spread[0] | spread[1] << (PZ_W / 2), 0));
     if (P > PZ_W)
-        PZ_CAT(mark_plane)(marks, PZ_W, b[PZ_W], b[PZ_W], all);
+        PZ_CAT(mark_plane)(marks, PZ_M(at)(PZ_W), b[PZ_W], b[PZ_W], all);
 }
 
 #endif

@@ -7,7 +7,7 @@
 #include "codec/vec_avx512.h"
 
 /* Byte i of the result is byte from[i] of v. */
-static inline pzi_pair pzi_permute(pzi_pair v, const uint8_t from[128])
+PZI_INLINE pzi_pair pzi_permute(pzi_pair v, const uint8_t from[128])
 {
     const pzi_pair index = pzi_load_pair(from);
 
@@ -16,7 +16,7 @@ static inline pzi_pair pzi_permute(pzi_pair v, const uint8_t from[128])
 }
 
 /* In every 64-bit word: bit i of byte j becomes bit j of byte 7 - i. */
-static inline pzi_pair pzi_transpose8(pzi_pair v)
+PZI_INLINE pzi_pair pzi_transpose8(pzi_pair v)
 {
     const __m512i unit = _mm512_set1_epi64((long long)0x8040201008040201u);
 

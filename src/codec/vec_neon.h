@@ -9,6 +9,8 @@
 #include <arm_neon.h>
 #include <stdint.h>
 
+#include "base/inline.h"
+
 typedef struct pzi_octet {
     uint8x16_t v[8]; /* register r2 r1 r0 */
 } pzi_octet;

@@ -167,6 +167,7 @@ static inline PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
     PZ_PLANE any = b[0];
 
     (void)bytes;
+#pragma GCC unroll 8
     for (unsigned j = 1; j < PZ_W; j++)
         any = PZ_P(or)(any, b[j]);
     return any;
@@ -180,6 +181,7 @@ static inline void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b,
     PZ_PLANE borrow = PZ_P(of)(0, 0);
 
     (void)bytes;
+#pragma GCC unroll 4
     for (unsigned j = 0; j < PZ_W; j++) {
         const PZ_PLANE from = PZ_P(and)(b[j], all), to = PZ_P(down)(b[j]);
 

@@ -48,7 +48,7 @@
     } while (0)
 
 /* Exchanges address bits b<k> and c<k>, k given by the distance and the mask of what moves. */
-static inline __m512i pzi_swap_bc(__m512i v, unsigned distance, uint64_t mask)
+PZI_INLINE __m512i pzi_swap_bc(__m512i v, unsigned distance, uint64_t mask)
 {
     const __m512i moving = _mm512_set1_epi64((long long)mask);
     /* (v ^ v >> distance) & moving */
@@ -58,7 +58,7 @@ static inline __m512i pzi_swap_bc(__m512i v, unsigned distance, uint64_t mask)
     return _mm512_ternarylogic_epi64(v, differ, _mm512_slli_epi64(differ, distance), 0x96);
 }
 
-static inline __m512i pzi_transpose8_of(__m512i v)
+PZI_INLINE __m512i pzi_transpose8_of(__m512i v)
 {
     v = pzi_swap_bc(v, 7, 0x00aa00aa00aa00aau);
     v = pzi_swap_bc(v, 14, 0x0000cccc0000ccccu);
@@ -66,7 +66,7 @@ static inline __m512i pzi_transpose8_of(__m512i v)
 }
 
 /* Exchanges b2 b1 b0 with c2 c1 c0. */
-static inline void pzi_transpose8(pzi_pair *v)
+PZI_INLINE void pzi_transpose8(pzi_pair *v)
 {
     *v = pzi_pair_of(pzi_transpose8_of(v->lo), pzi_transpose8_of(v->hi));
 }

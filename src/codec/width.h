@@ -3,13 +3,10 @@
 #ifndef PZI_WIDTH_H
 #define PZI_WIDTH_H
 
+#include "base/inline.h"
 #include "base/le.h"
 #include "codec/format.h"
 #include "codec/plane.h"
-
-/* For a hot loop whose P and p are constants where it is called: the compiler shall make a loop for
- * each of them, though each is long. */
-#define PZI_INLINE __attribute__((always_inline)) static inline
 
 #define PZ_PASTE_(a, b) a##b
 #define PZ_PASTE(a, b) PZ_PASTE_(a, b)
