@@ -14,6 +14,7 @@ FUNCTION_LINES = 60
 FOLDERS = ("include", "src", "cli", "reference", "tests", "bench", "tools", "python", "docs")
 C_FILES = {".c", ".h"}
 TEXT_FILES = C_FILES | {".py", ".sh", ".cmake", ".md", ".txt", ""}
+MADE_BY_PROGRAMS = (("tests", "data"), ("tests", "golden"), ("tests", "abi"))
 # Built of parts, so that this file does not trip over itself.
 OPEN_ISSUE = re.compile("TO" + r"DO(?!\(#\d+\))|FIX" + r"ME(?!\(#\d+\))")
 MENTION = re.compile(r'docs/([\w-]+\.md),\s*("?)(?=["A-Z])')
@@ -28,7 +29,7 @@ def files(root):
         for path in sorted((root / folder).rglob("*")):
             parts = path.relative_to(root).parts
             if (path.is_file() and path.suffix in TEXT_FILES and "__pycache__" not in parts
-                    and parts[:2] not in (("tests", "data"), ("tests", "golden"))
+                    and parts[:2] not in MADE_BY_PROGRAMS
                     and parts[:3] != ("tests", "fuzz", "corpus")):
                 yield path
 
