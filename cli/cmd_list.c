@@ -29,7 +29,7 @@ static const column columns[] = {
     {"zvc_blocks", "ZVC", COLUMN_COUNT}, {"bx_blocks", "BX", COLUMN_COUNT},
     {"dbx_blocks", "DBX", COLUMN_COUNT}, {"zbx_blocks", "ZBX", COLUMN_COUNT},
     {"e_blocks", "E", COLUMN_COUNT},     {"i_blocks", "I", COLUMN_COUNT},
-    {"d_blocks", "D", COLUMN_COUNT},     {"stream_bytes", NULL, COLUMN_COUNT},
+    {"d_blocks", "D", COLUMN_COUNT}, {"c_blocks", "C", COLUMN_COUNT},     {"stream_bytes", NULL, COLUMN_COUNT},
     {"segments", NULL, COLUMN_COUNT},    {"chunks", NULL, COLUMN_COUNT},
     {"raw_chunks", NULL, COLUMN_COUNT},  {"fortran_order", NULL, COLUMN_FLAG},
 };

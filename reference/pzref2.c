@@ -40,20 +40,16 @@ bool pzref2_valid(unsigned w, unsigned e)
     }
 }
 
-/* The letters of the format; m, B and x mean nothing where e = 0. */
+/* The letters of the format; m means nothing where e = 0. */
 struct type {
-    unsigned w, e, m, B, x, N;
-    unsigned exponent_bytes; /* of a base or an escape in mode E */
+    unsigned w, e, m, N;
+    unsigned exponent_bytes; /* of a base or an escape in modes E and C */
 };
 
 static struct type type_of(unsigned w, unsigned e)
 {
-    struct type t = {.w = w, .e = e, .m = w - 1 - e, .N = 8 * BLOCK_BYTES / w};
-
-    t.B = (t.m + 1) / 8;
-    t.x = t.m + 1 - 8 * t.B;
-    t.exponent_bytes = e > 8 ? 2 : 1;
-    return t;
+    return (struct type){
+        .w = w, .e = e, .m = w - 1 - e, .N = 8 * BLOCK_BYTES / w, .exponent_bytes = e > 8 ? 2 : 1};
 }
 
 /* 2^bits - 1. */
@@ -318,14 +314,27 @@ static void get_levels(struct reader *in, const struct code *code, struct values
         v->value[i] = (uint8_t)value_of_word(code, v->value[i]);
 }
 
-/* docs/format2.md, "Payload" and "Mode E". */
+/* docs/format2.md, "Payload" and "Mode E and mode C". */
 
-/* The choices of mode E for a chunk. */
+/* The choices of modes E and C for a chunk. */
 struct exponents {
     bool Z, S;
     unsigned j, base;
+    unsigned t;        /* 0 in mode E */
+    uint64_t constant; /* the lowest t bits */
     uint64_t cost_bits;
 };
+
+/* B and x for mantissas whose lowest t bits are constant. */
+static unsigned record_bytes(const struct type *t, unsigned constant_bits)
+{
+    return (t->m - constant_bits + 1) / 8;
+}
+
+static unsigned record_planes(const struct type *t, unsigned constant_bits)
+{
+    return (t->m - constant_bits + 1) % 8;
+}
 
 static unsigned class_of(unsigned base, unsigned exponent)
 {
@@ -337,7 +346,7 @@ static unsigned class_of(unsigned base, unsigned exponent)
 /* o of the format. */
 static uint64_t ordered(const struct type *t, uint64_t symbol)
 {
-    return is_negative(t, symbol) ? symbol ^ ones(t->w - 1) : symbol;
+    return t->e > 0 && is_negative(t, symbol) ? symbol ^ ones(t->w - 1) : symbol;
 }
 
 static uint64_t fold(const struct type *t, uint64_t difference)
@@ -356,6 +365,7 @@ static uint64_t unfold(const struct type *t, uint64_t z)
 struct numbers {
     enum pzref2_mode mode;
     unsigned escape_width;
+    bool U;
     unsigned k[MAX_BLOCKS];
     bool exact[MAX_BLOCKS];
     uint64_t cost_bits;
@@ -382,35 +392,79 @@ static bool is_sampled(const struct chunk *chunk, unsigned b)
     return chunk->nb < 4 || b % 4 == 3;
 }
 
-/* What mode E has to know of the sample. */
+static bool is_coded(const struct exponents *x, uint64_t symbol)
+{
+    return !x->Z || symbol != 0;
+}
+
+/* The coded symbols in their order; returns c. */
+static unsigned coded_symbols(const struct chunk *chunk, const struct exponents *x,
+                              uint64_t coded[MAX_SYMBOLS])
+{
+    unsigned c = 0;
+
+    for (unsigned i = 0; i < chunk->n; i++)
+        if (is_coded(x, chunk->symbol[i]))
+            coded[c++] = chunk->symbol[i];
+    return c;
+}
+
+/* Sets Z and S. */
+static void choose_flags(const struct type *t, const struct chunk *chunk, struct exponents *x)
+{
+    unsigned zeros = 0;
+
+    x->S = false;
+    for (unsigned i = 0; i < chunk->n; i++) {
+        zeros += chunk->symbol[i] == 0;
+        x->S |= is_negative(t, chunk->symbol[i]);
+    }
+    x->Z = zeros * (t->m + 16) > chunk->n;
+}
+
+/* Sets t and constant. */
+static void choose_constant(const struct type *t, const struct chunk *chunk, struct exponents *x)
+{
+    uint64_t coded[MAX_SYMBOLS], differing = 0;
+    unsigned c = coded_symbols(chunk, x, coded);
+
+    for (unsigned i = 0; i < c; i++)
+        differing |= coded[i] ^ coded[0];
+    x->t = 0;
+    while (c > 0 && x->t < t->m && (differing >> x->t & 1) == 0)
+        x->t++;
+    if (c * x->t < 64)
+        x->t = 0;
+    x->constant = x->t > 0 ? coded[0] & ones(x->t) : 0;
+}
+
+/* What modes E and C have to know of the sample. */
 struct sample {
-    unsigned nonzero, zero, negative;
-    unsigned nonzero_blocks;
+    unsigned coded, negative;
+    unsigned coded_blocks;
     unsigned largest_exponent;
-    uint16_t exponent[MAX_SYMBOLS]; /* of the non-zero symbols */
+    uint16_t exponent[MAX_SYMBOLS]; /* of the coded symbols */
 };
 
 static void add_to_sample(const struct type *t, uint64_t symbol, struct sample *sample)
 {
-    if (symbol == 0) {
-        sample->zero++;
-        return;
-    }
     sample->negative += is_negative(t, symbol);
-    sample->exponent[sample->nonzero++] = (uint16_t)exponent_of(t, symbol);
+    sample->exponent[sample->coded++] = (uint16_t)exponent_of(t, symbol);
     if (exponent_of(t, symbol) > sample->largest_exponent)
         sample->largest_exponent = exponent_of(t, symbol);
 }
 
-static void take_sample(const struct type *t, const struct chunk *chunk, struct sample *sample)
+static void take_sample(const struct type *t, const struct chunk *chunk, const struct exponents *x,
+                        struct sample *sample)
 {
     memset(sample, 0, sizeof *sample);
     for (unsigned b = 0; b < chunk->nb; b++) {
-        if (!is_sampled(chunk, b))
-            continue;
+        unsigned before = sample->coded;
+
         for (unsigned i = block_from(t, b); i < block_end(t, chunk, b); i++)
-            add_to_sample(t, chunk->symbol[i], sample);
-        sample->nonzero_blocks += block_nonzero(t, chunk, b) > 0;
+            if (is_sampled(chunk, b) && is_coded(x, chunk->symbol[i]))
+                add_to_sample(t, chunk->symbol[i], sample);
+        sample->coded_blocks += sample->coded > before;
     }
 }
 
@@ -419,7 +473,7 @@ static uint64_t code_cost(const struct type *t, const struct sample *sample, uns
 {
     uint64_t bits = 0;
 
-    for (unsigned i = 0; i < sample->nonzero; i++) {
+    for (unsigned i = 0; i < sample->coded; i++) {
         unsigned value = class_of(base, sample->exponent[i]);
 
         bits += mode_e_lengths[j][value];
@@ -452,16 +506,13 @@ static void choose_exponents(const struct type *t, const struct chunk *chunk, st
 {
     struct sample sample;
 
-    take_sample(t, chunk, &sample);
+    choose_flags(t, chunk, x);
+    choose_constant(t, chunk, x);
+    take_sample(t, chunk, x, &sample);
     choose_code(t, &sample, x);
-    x->cost_bits += (uint64_t)sample.nonzero * (t->m + (sample.negative > 0));
-    if (sample.zero > 0)
-        x->cost_bits += (uint64_t)sample.nonzero_blocks * t->N;
-    x->Z = x->S = false;
-    for (unsigned i = 0; i < chunk->n; i++) {
-        x->Z |= chunk->symbol[i] == 0;
-        x->S |= is_negative(t, chunk->symbol[i]);
-    }
+    x->cost_bits += (uint64_t)sample.coded * (t->m - x->t + (sample.negative > 0));
+    if (x->Z)
+        x->cost_bits += (uint64_t)sample.coded_blocks * t->N;
 }
 
 static unsigned bit_length(uint64_t value)
@@ -541,9 +592,11 @@ static void choose_numbers(const struct type *t, const struct chunk *chunk, enum
         d->z[i] = mode == PZREF2_I ? chunk->symbol[i]
                                    : fold(t, (ordered(t, chunk->symbol[i]) - before) & ones(t->w));
     }
+    d->U = true;
     for (unsigned b = 0; b < chunk->nb; b++) {
         uint64_t cost = choose_block(t, d, b) + 8;
 
+        d->U &= d->k[b] == d->k[0] && d->exact[b] == d->exact[0];
         if (is_sampled(chunk, b))
             d->cost_bits += cost;
     }
@@ -553,7 +606,7 @@ static void choose_numbers(const struct type *t, const struct chunk *chunk, enum
 /* What the encoder and the size counter write and count: the mode and its choices. */
 struct choice {
     enum pzref2_mode mode;
-    struct exponents exponents; /* mode E */
+    struct exponents exponents; /* modes E and C */
     struct numbers numbers;     /* modes I and D */
 };
 
@@ -568,6 +621,8 @@ static void choose(const struct type *t, bool fast, const struct chunk *chunk,
         cost = choice->numbers.cost_bits;
     } else {
         choose_exponents(t, chunk, &choice->exponents);
+        if (choice->exponents.t > 0)
+            choice->mode = PZREF2_C;
         cost = choice->exponents.cost_bits;
     }
     if (!fast) {
@@ -581,7 +636,7 @@ static void choose(const struct type *t, bool fast, const struct chunk *chunk,
     }
 }
 
-/* The encoder: docs/format2.md, "Mode E". */
+/* The encoder: docs/format2.md, "Mode E and mode C". */
 
 static void put_masks(struct writer *out, const struct type *t, const struct chunk *chunk)
 {
@@ -595,17 +650,6 @@ static void put_masks(struct writer *out, const struct type *t, const struct chu
     }
 }
 
-/* The coded symbols in their order; returns c. */
-static unsigned coded_symbols(const struct chunk *chunk, bool Z, uint64_t coded[MAX_SYMBOLS])
-{
-    unsigned c = 0;
-
-    for (unsigned i = 0; i < chunk->n; i++)
-        if (!Z || chunk->symbol[i] != 0)
-            coded[c++] = chunk->symbol[i];
-    return c;
-}
-
 static void classes_of(const struct type *t, const uint64_t *coded, unsigned c, unsigned base,
                        struct values *classes)
 {
@@ -615,18 +659,21 @@ static void classes_of(const struct type *t, const uint64_t *coded, unsigned c, 
 }
 
 /* The records, and the planes of what they have no room for. */
-static void put_mantissas(struct writer *out, const struct type *t, const struct code *code,
-                          const uint64_t *coded, const struct values *classes)
+static void put_mantissas(struct writer *out, const struct type *t, unsigned constant_bits,
+                          const struct code *code, const uint64_t *coded,
+                          const struct values *classes)
 {
     uint64_t v[MAX_SYMBOLS];
 
     for (unsigned i = 0; i < classes->count; i++) {
-        v[i] = mantissa_of(t, coded[i]) | (uint64_t)first_code_bit(code, classes->value[i]) << t->m;
-        put(out, 8 * t->B, v[i]);
+        v[i] = (mantissa_of(t, coded[i]) | (uint64_t)first_code_bit(code, classes->value[i])
+                                               << t->m) >>
+               constant_bits;
+        put(out, 8 * record_bytes(t, constant_bits), v[i]);
     }
-    for (unsigned p = 0; p < t->x; p++) {
+    for (unsigned p = 0; p < record_planes(t, constant_bits); p++) {
         for (unsigned i = 0; i < classes->count; i++)
-            put_bit(out, v[i] >> (t->m - p) & 1);
+            put_bit(out, v[i] >> (t->m - constant_bits - p) & 1);
         end_plane(out);
     }
 }
@@ -638,12 +685,18 @@ static void put_exponents(struct writer *out, const struct type *t, const struct
     uint64_t coded[MAX_SYMBOLS];
     struct values classes;
 
-    put(out, 8, PZREF2_E | (unsigned)x->Z << 2 | (unsigned)x->S << 3 | x->j << 4);
+    put(out, 8,
+        (unsigned)(x->t > 0 ? PZREF2_C : PZREF2_E) | (unsigned)x->Z << 2 | (unsigned)x->S << 3 |
+            x->j << 4);
     put(out, 8 * t->exponent_bytes, x->base);
+    if (x->t > 0)
+        put(out, 8, x->t);
+    put(out, x->t, x->constant);
+    end_plane(out);
     if (x->Z)
         put_masks(out, t, chunk);
-    classes_of(t, coded, coded_symbols(chunk, x->Z, coded), x->base, &classes);
-    put_mantissas(out, t, &code, coded, &classes);
+    classes_of(t, coded, coded_symbols(chunk, x, coded), x->base, &classes);
+    put_mantissas(out, t, x->t, &code, coded, &classes);
     for (unsigned i = 0; x->S && i < classes.count; i++)
         put_bit(out, is_negative(t, coded[i]));
     end_plane(out);
@@ -682,8 +735,8 @@ static void put_numbers(struct writer *out, const struct type *t, const struct c
     struct code code = quotient_code();
     struct values quotients;
 
-    put(out, 8, d->mode | (d->escape_width - 1) << 2);
-    for (unsigned b = 0; b < chunk->nb; b++)
+    put(out, 8, d->mode | (d->escape_width - 1) << 2 | (unsigned)d->U << 7);
+    for (unsigned b = 0; b < (d->U ? 1 : chunk->nb); b++)
         put(out, 8, d->k[b] | (unsigned)d->exact[b] << 7);
     if (d->mode == PZREF2_D)
         put(out, t->w, chunk->symbol[0]);
@@ -708,7 +761,7 @@ static size_t put_chunk(const struct type *t, bool fast, const uint8_t *raw, siz
 
     load_chunk(t, raw, raw_bytes, &chunk);
     choose(t, fast, &chunk, &choice);
-    if (choice.mode == PZREF2_E)
+    if (choice.mode == PZREF2_E || choice.mode == PZREF2_C)
         put_exponents(&out, t, &chunk, &choice.exponents);
     else
         put_numbers(&out, t, &chunk, &choice.numbers);
@@ -791,13 +844,13 @@ static size_t count_exponents(const struct type *t, const struct chunk *chunk,
     struct code code = mode_e_code(x->j);
     uint64_t coded[MAX_SYMBOLS];
     struct values classes;
-    size_t planes = t->x + x->S, escapes;
+    size_t planes = record_planes(t, x->t) + x->S, escapes;
 
-    classes_of(t, coded, coded_symbols(chunk, x->Z, coded), x->base, &classes);
+    classes_of(t, coded, coded_symbols(chunk, x, coded), x->base, &classes);
     escapes = count_value(&classes, CLASS_ESCAPE);
-    return 1 + (1 + escapes) * t->exponent_bytes + (x->Z ? count_masks(t, chunk) : 0) +
-           (size_t)classes.count * t->B + planes * divide_up(classes.count, 8) +
-           count_levels(&code, &classes);
+    return 1 + (1 + escapes) * t->exponent_bytes + (x->t > 0 ? 1 + divide_up(x->t, 8) : 0) +
+           (x->Z ? count_masks(t, chunk) : 0) + (size_t)classes.count * record_bytes(t, x->t) +
+           planes * divide_up(classes.count, 8) + count_levels(&code, &classes);
 }
 
 static size_t count_numbers(const struct type *t, const struct chunk *chunk,
@@ -810,7 +863,8 @@ static size_t count_numbers(const struct type *t, const struct chunk *chunk,
     for (unsigned b = 0; b < chunk->nb; b++)
         planes += d->k[b] + !d->exact[b];
     quotient_values(t, chunk, d, &quotients);
-    return 1 + chunk->nb + base_bytes + planes * t->N / 8 + count_levels(&code, &quotients) +
+    return 1 + (d->U ? 1 : chunk->nb) + base_bytes + planes * t->N / 8 +
+           count_levels(&code, &quotients) +
            divide_up((size_t)count_value(&quotients, QUOTIENT_ESCAPE) * d->escape_width, 8);
 }
 
@@ -824,8 +878,9 @@ static void count_chunk(const struct type *t, bool fast, const uint8_t *raw, siz
 
     load_chunk(t, raw, raw_bytes, &chunk);
     choose(t, fast, &chunk, &choice);
-    bytes = choice.mode == PZREF2_E ? count_exponents(t, &chunk, &choice.exponents)
-                                    : count_numbers(t, &chunk, &choice.numbers);
+    bytes = choice.mode == PZREF2_E || choice.mode == PZREF2_C
+                ? count_exponents(t, &chunk, &choice.exponents)
+                : count_numbers(t, &chunk, &choice.numbers);
     sizes->chunks++;
     sizes->raw_chunks += bytes >= raw_bytes;
     sizes->modes[choice.mode]++;
@@ -878,13 +933,13 @@ static void get_masks(struct reader *in, const struct type *t, const struct chun
             get_mask(in, t, chunk, b, coded);
 }
 
-/* The values v of the format. */
-static void get_mantissas(struct reader *in, const struct type *t, uint64_t v[MAX_SYMBOLS],
-                          unsigned c)
+/* The values v of the format, and below them the constant bits. */
+static void get_mantissas(struct reader *in, const struct type *t, unsigned constant_bits,
+                          uint64_t constant, uint64_t v[MAX_SYMBOLS], unsigned c)
 {
     for (unsigned i = 0; i < c; i++)
-        v[i] = get(in, 8 * t->B);
-    for (unsigned p = 0; p < t->x; p++) {
+        v[i] = get(in, 8 * record_bytes(t, constant_bits)) << constant_bits | constant;
+    for (unsigned p = 0; p < record_planes(t, constant_bits); p++) {
         for (unsigned i = 0; i < c; i++)
             v[i] |= (uint64_t)get_bit(in) << (t->m - p);
         get_plane_end(in);
@@ -906,44 +961,62 @@ static uint64_t get_exponent(struct reader *in, const struct type *t, unsigned b
     return exponent & ones(t->e);
 }
 
-/* The c coded symbols. */
-static void get_coded_symbols(struct reader *in, const struct type *t, unsigned flags,
-                              unsigned base, uint64_t symbol[MAX_SYMBOLS], unsigned c)
+/* The c coded symbols; x says how. */
+static void get_coded_symbols(struct reader *in, const struct type *t, const struct exponents *x,
+                              uint64_t symbol[MAX_SYMBOLS], unsigned c)
 {
-    bool S = flags >> 3 & 1;
-    struct code code = mode_e_code(flags >> 4);
+    struct code code = mode_e_code(x->j);
     struct values classes = {.count = c};
     uint64_t v[MAX_SYMBOLS];
 
-    get_mantissas(in, t, v, c);
+    get_mantissas(in, t, x->t, x->constant, v, c);
     for (unsigned i = 0; i < c; i++) {
         classes.value[i] = v[i] >> t->m & 1;
         symbol[i] = mantissa_of(t, v[i]);
     }
-    for (unsigned i = 0; S && i < c; i++)
+    for (unsigned i = 0; x->S && i < c; i++)
         symbol[i] |= (uint64_t)get_bit(in) << (t->w - 1);
     get_plane_end(in);
     get_levels(in, &code, &classes);
     for (unsigned i = 0; i < c; i++)
-        symbol[i] |= get_exponent(in, t, base, classes.value[i]) << t->m;
+        symbol[i] |= get_exponent(in, t, x->base, classes.value[i]) << t->m;
+}
+
+/* What stands before the map. */
+static struct exponents get_choices(struct reader *in, const struct type *t, unsigned flags)
+{
+    struct exponents x = {.Z = flags >> 2 & 1, .S = flags >> 3 & 1, .j = flags >> 4};
+
+    x.base = (unsigned)get(in, 8 * t->exponent_bytes);
+    if (x.base > ones(t->e))
+        reject(in, PZREF2_BASE);
+    if ((flags & 3) == PZREF2_E)
+        return x;
+    x.t = (unsigned)get(in, 8);
+    if (x.t == 0 || x.t > t->m) {
+        reject(in, PZREF2_CONSTANT_BITS);
+        x.t = 1;
+    }
+    x.constant = get(in, x.t);
+    get_plane_end(in);
+    return x;
 }
 
 static void get_exponents(struct reader *in, const struct type *t, unsigned flags,
                           struct chunk *chunk)
 {
-    bool coded[MAX_SYMBOLS] = {false}, Z = flags >> 2 & 1;
-    uint64_t symbol[MAX_SYMBOLS], base = get(in, 8 * t->exponent_bytes);
+    struct exponents x = get_choices(in, t, flags);
+    bool coded[MAX_SYMBOLS] = {false};
+    uint64_t symbol[MAX_SYMBOLS];
     unsigned c = 0;
 
-    if (base > ones(t->e))
-        reject(in, PZREF2_BASE);
-    if (Z)
+    if (x.Z)
         get_masks(in, t, chunk, coded);
     for (unsigned i = 0; i < chunk->n; i++) {
-        coded[i] = coded[i] || !Z;
+        coded[i] = coded[i] || !x.Z;
         c += coded[i];
     }
-    get_coded_symbols(in, t, flags, (unsigned)base, symbol, c);
+    get_coded_symbols(in, t, &x, symbol, c);
     for (unsigned i = 0, next = 0; i < chunk->n; i++)
         chunk->symbol[i] = coded[i] ? symbol[next++] : 0;
 }
@@ -1019,13 +1092,19 @@ static void get_z(struct reader *in, const struct type *t, const struct chunk *c
 static void get_numbers(struct reader *in, const struct type *t, unsigned flags,
                         struct chunk *chunk)
 {
-    struct numbers d = {.mode = (enum pzref2_mode)(flags & 3), .escape_width = (flags >> 2) + 1};
+    struct numbers d = {.mode = (enum pzref2_mode)(flags & 3),
+                        .escape_width = (flags >> 2 & 31) + 1,
+                        .U = flags >> 7};
     uint64_t before = 0;
 
     if (d.escape_width > t->w)
         reject(in, PZREF2_ESCAPE_WIDTH);
-    for (unsigned b = 0; b < chunk->nb; b++)
-        get_block_header(in, t, &d, b);
+    for (unsigned b = 0; b < chunk->nb; b++) {
+        if (b == 0 || !d.U)
+            get_block_header(in, t, &d, b);
+        d.k[b] = d.k[d.U ? 0 : b];
+        d.exact[b] = d.exact[d.U ? 0 : b];
+    }
     if (d.mode == PZREF2_D)
         before = get(in, t->w);
     if (in->error != PZREF2_OK)
@@ -1042,20 +1121,12 @@ static void get_payload(struct reader *in, const struct type *t, struct chunk *c
 {
     unsigned flags = (unsigned)get(in, 8);
 
-    switch (flags & 3) {
-    case PZREF2_E:
-        if (t->e == 0)
-            reject(in, PZREF2_MODE_WITHOUT_EXPONENT);
-        else
-            get_exponents(in, t, flags, chunk);
-        break;
-    case PZREF2_I:
-    case PZREF2_D:
+    if ((flags & 3) == PZREF2_I || (flags & 3) == PZREF2_D)
         get_numbers(in, t, flags, chunk);
-        break;
-    default:
-        reject(in, PZREF2_RESERVED_MODE);
-    }
+    else if (t->e > 0)
+        get_exponents(in, t, flags, chunk);
+    else
+        reject(in, PZREF2_MODE_WITHOUT_EXPONENT);
 }
 
 /* Decodes a chunk that is not raw. */

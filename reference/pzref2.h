@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pzref2_mode { PZREF2_E, PZREF2_I, PZREF2_D, PZREF2_MODES };
+enum pzref2_mode { PZREF2_E, PZREF2_I, PZREF2_D, PZREF2_C, PZREF2_MODES };
 
 /* One value for each row of docs/format2.md, "What a decoder rejects". */
 enum pzref2_error {
@@ -19,9 +19,9 @@ enum pzref2_error {
     PZREF2_TRAILING_BYTES,
     PZREF2_CHUNK_OVERRUN,
     PZREF2_CHUNK_LEFTOVER,
-    PZREF2_RESERVED_MODE,
     PZREF2_MODE_WITHOUT_EXPONENT,
     PZREF2_BASE,
+    PZREF2_CONSTANT_BITS,
     PZREF2_MAP,
     PZREF2_EMPTY_MASK,
     PZREF2_MASK,

@@ -56,7 +56,7 @@ PZ_API const char *pz_version(void);
     X(PZ_ERR_INFEASIBLE, "no plan fits the memory budget")                             \
     X(PZ_ERR_DATAFLOW, "the plan lets an operator read a value that is not there")     \
     X(PZ_ERR_CHECK, "stored data is damaged: a checksum does not match")               \
-    X(PZ_ERR_MODE, "a chunk has a mode that is reserved or needs exponents")           \
+    X(PZ_ERR_MODE, "a chunk has a mode that needs exponents, and there are none")      \
     X(PZ_ERR_MASK, "a map or mask of coded symbols is not valid")                      \
     X(PZ_ERR_RANGE, "a coded number is outside its range")
 
@@ -100,7 +100,7 @@ typedef struct pz_diag {
 typedef enum pz_format { PZ_FORMAT_1 = 1, PZ_FORMAT_2 = 2 } pz_format;
 
 /* Encodings.  Format 1 chooses one per block; the value is the tag of docs/format.md, "Block".
- * Format 2 chooses one per chunk: the modes E, D and I of docs/format2.md. */
+ * Format 2 chooses one per chunk: the modes E, I, D and C of docs/format2.md. */
 typedef enum pz_encoding {
     PZ_RAW = 0,
     PZ_ZVC = 1,
@@ -110,7 +110,8 @@ typedef enum pz_encoding {
     PZ_EXPONENTS = 5,
     PZ_INTEGERS = 6,
     PZ_DIFFERENCES = 7,
-    PZ_ENCODINGS = 8
+    PZ_CONSTANTS = 8,
+    PZ_ENCODINGS = 9
 } pz_encoding;
 
 /* Symbols, format, and the encodings that the encoder may choose from, as a set of bits
@@ -124,7 +125,8 @@ typedef struct pz_mode {
     uint32_t exponent_bits; /* format 2: of floating-point symbols, else 0; format 1: 0 */
 } pz_mode;
 
-#define PZ_LEVEL_FAST (1u << PZ_RAW | 1u << PZ_EXPONENTS | 1u << PZ_INTEGERS)
+#define PZ_LEVEL_FAST \
+    (1u << PZ_RAW | 1u << PZ_EXPONENTS | 1u << PZ_INTEGERS | 1u << PZ_CONSTANTS)
 #define PZ_LEVEL_NORMAL (PZ_LEVEL_FAST | 1u << PZ_DIFFERENCES)
 
 /* The codecs by name.  Format 1: "planezip" (all encodings), "zvc", "bpc" (DBX), "bx", "zbx";

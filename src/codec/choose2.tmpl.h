@@ -1,21 +1,6 @@
 /* Template, parameter PZ_W: the mode of a chunk of format 2 (docs/format2.md, "Canonical choices").
  * The including file has defined the vocabulary (see group_scalar.tmpl.h). */
 
-/* The sample: `count` blocks, from number `first` on every step-th one. */
-struct PZ_CAT(sample) {
-    const uint8_t *raw;
-    unsigned first, step, count, n;
-};
-
-static inline struct PZ_CAT(sample) PZ_CAT(sample_of)(const uint8_t *raw, unsigned n)
-{
-    const unsigned nb = (n + PZ_N - 1) / PZ_N;
-
-    if (nb < 4)
-        return (struct PZ_CAT(sample)){raw, 0, 1, nb, n};
-    return (struct PZ_CAT(sample)){raw, 3, 4, nb / 4, n};
-}
-
 /* Symbols of block number `block` that exist. */
 static inline PZ_PLANE PZ_CAT(existing)(unsigned n, unsigned block)
 {
@@ -24,20 +9,98 @@ static inline PZ_PLANE PZ_CAT(existing)(unsigned n, unsigned block)
     return PZ_P(below)(left < PZ_N ? left : PZ_N);
 }
 
+/* What modes E and C make of a chunk: what their header tells, or is to tell. */
+PZ_LAYOUT
+{
+    unsigned e, m;
+    unsigned t;         /* lowest bits of the mantissa that are constant; 0 in mode E */
+    PZ_SYMBOL constant; /* these bits */
+    unsigned B, x;      /* of a mantissa of m - t bits */
+    bool has_zeros;     /* Z: zero symbols are not coded */
+    bool has_signs;     /* S */
+    struct pzi_window2 window;
+    PZ_PLANE coded[PZ_CHUNK_BLOCKS]; /* if has_zeros */
+    unsigned c;
+};
+
+PZI_INLINE void PZ_CAT(set_constant)(PZ_LAYOUT *layout, unsigned t, PZ_SYMBOL constant)
+{
+    const unsigned bits = layout->m - t + 1;
+
+    layout->t = t;
+    layout->constant = constant;
+    layout->B = bits / 8;
+    layout->x = bits % 8;
+}
+
+/* The number of lowest bits, at most m, that are no difference; 0 if writing them once does not
+ * pay. */
+static inline unsigned PZ_CAT(constant_bits)(unsigned m, PZ_SYMBOL differing, unsigned c)
+{
+    const uint64_t ends = (uint64_t)differing | (uint64_t)1 << m;
+    const unsigned t = PZI_CTZ64(ends);
+
+    return c * t >= 64 ? t : 0;
+}
+
+/* Looks at all of the chunk.  The window is not yet chosen. */
+PZI_INLINE void PZ_CAT(look2)(unsigned e, const uint8_t *raw, unsigned n, PZ_LAYOUT *layout)
+{
+    const unsigned nb = (n + PZ_N - 1) / PZ_N;
+    PZ_SYMBOL any = 0, all = (PZ_SYMBOL)-1, differing;
+    unsigned c = 0;
+
+    layout->e = e;
+    layout->m = PZ_W - 1 - e;
+    for (unsigned b = 0; b < nb; b++) {
+        layout->coded[b] = PZ_CAT(present)(raw + b * PZ_BLOCK_BYTES);
+        c += PZ_P(count)(layout->coded[b]);
+    }
+    PZ_CAT(common_bits)(raw, nb, &any, &all);
+    layout->has_signs = any >> (PZ_W - 1) != 0;
+    layout->has_zeros = (n - c) * (layout->m + 16) > n;
+    differing = layout->has_zeros || c == n ? (PZ_SYMBOL)(any ^ all) : any;
+    layout->c = layout->has_zeros ? c : n;
+    PZ_CAT(set_constant)(layout, 0, 0);
+    if ((differing & 1) == 0) {
+        const unsigned t = PZ_CAT(constant_bits)(layout->m, differing, layout->c);
+
+        PZ_CAT(set_constant)(layout, t, (PZ_SYMBOL)(any & (((PZ_SYMBOL)1 << t) - 1)));
+    }
+}
+
+/* The sample: `count` blocks, from number `first` on every step-th one. */
+PZ_SAMPLE
+{
+    const uint8_t *raw;
+    unsigned first, step, count, n;
+};
+
+static inline PZ_SAMPLE PZ_CAT(sample_of)(const uint8_t *raw, unsigned n)
+{
+    const unsigned nb = (n + PZ_N - 1) / PZ_N;
+
+    if (nb < 4)
+        return (PZ_SAMPLE){raw, 0, 1, nb, n};
+    return (PZ_SAMPLE){raw, 3, 4, nb / 4, n};
+}
+
 /* How modes I and D cut the numbers of a block. */
-struct PZ_CAT(cut2) {
+PZ_CUT2
+{
     unsigned k;
     bool exact;
     unsigned cost;
 };
 
 /* The bit planes of the z of a block, and zero planes behind them, so that k + 3 is an index. */
-typedef struct PZ_CAT(numbers) {
+PZ_NUMBERS
+{
     PZ_PLANE plane[PZ_W + 4];
-} PZ_CAT(numbers);
+};
 
-static inline void PZ_CAT(number_planes)(const uint8_t *raw, unsigned n, unsigned block,
-                                         bool differences, PZ_CAT(numbers) * z)
+static inline void PZ_CAT(number_planes)(const uint8_t *raw, unsigned n, unsigned block, unsigned e,
+                                         bool differences, PZ_NUMBERS *z)
 {
     const uint8_t *const from = raw + block * PZ_BLOCK_BYTES;
     uint8_t folded[PZ_BLOCK_BYTES];
@@ -48,7 +111,7 @@ static inline void PZ_CAT(number_planes)(const uint8_t *raw, unsigned n, unsigne
         PZ_CAT(planes)(from, z->plane);
         return;
     }
-    PZ_CAT(fold)(from, block == 0 ? PZ_LOAD(raw, 0) : PZ_LOAD(from - PZ_W / 8, 0), folded);
+    PZ_CAT(fold)(from, block == 0 ? PZ_LOAD(raw, 0) : PZ_LOAD(from - PZ_W / 8, 0), e != 0, folded);
     PZ_CAT(planes)(folded, z->plane);
     if (n < (block + 1) * PZ_N)
         for (unsigned j = 0; j < PZ_W; j++)
@@ -57,7 +120,7 @@ static inline void PZ_CAT(number_planes)(const uint8_t *raw, unsigned n, unsigne
 
 /* The symbols whose quotient is at least 1 .. 6, at index 1 .. 6, if the planes from k + 3 on,
  * together, are `high`. */
-static inline void PZ_CAT(quotients)(const PZ_CAT(numbers) * z, unsigned k, PZ_PLANE high,
+static inline void PZ_CAT(quotients)(const PZ_NUMBERS *z, unsigned k, PZ_PLANE high,
                                      PZ_PLANE at_least[7])
 {
     const PZ_PLANE q0 = z->plane[k], q1 = z->plane[k + 1], q2 = z->plane[k + 2];
@@ -71,7 +134,7 @@ static inline void PZ_CAT(quotients)(const PZ_CAT(numbers) * z, unsigned k, PZ_P
     at_least[6] = PZ_P(or)(PZ_P(and)(q1, q2), high);
 }
 
-static inline unsigned PZ_CAT(bit_length)(const PZ_CAT(numbers) * z)
+static inline unsigned PZ_CAT(bit_length)(const PZ_NUMBERS *z)
 {
     unsigned length = PZ_W;
 
@@ -81,7 +144,7 @@ static inline unsigned PZ_CAT(bit_length)(const PZ_CAT(numbers) * z)
 }
 
 /* N (k + 1), and min(q, 5) + 12 [q >= 6] for each quotient, from the binary digits of min(q, 5). */
-static inline unsigned PZ_CAT(cost_of)(const PZ_CAT(numbers) * z, unsigned k, PZ_PLANE high)
+static inline unsigned PZ_CAT(cost_of)(const PZ_NUMBERS *z, unsigned k, PZ_PLANE high)
 {
     const PZ_PLANE q0 = z->plane[k], q1 = z->plane[k + 1], q2 = z->plane[k + 2];
     const PZ_PLANE four = PZ_P(or)(q2, high);
@@ -94,10 +157,10 @@ static inline unsigned PZ_CAT(cost_of)(const PZ_CAT(numbers) * z, unsigned k, PZ
 }
 
 /* The canonical cut. */
-static inline struct PZ_CAT(cut2) PZ_CAT(cut_of)(const PZ_CAT(numbers) * z)
+static inline PZ_CUT2 PZ_CAT(cut_of)(const PZ_NUMBERS *z)
 {
     const unsigned length = PZ_CAT(bit_length)(z), least = length > 12 ? length - 12 : 0;
-    struct PZ_CAT(cut2) best = {length, true, length * PZ_N};
+    PZ_CUT2 best = {length, true, length * PZ_N};
     PZ_PLANE above[PZ_W + 4]; /* the planes from j on, together, where needed */
 
     for (unsigned j = length; j < PZ_W + 4; j++)
@@ -108,61 +171,69 @@ static inline struct PZ_CAT(cut2) PZ_CAT(cut_of)(const PZ_CAT(numbers) * z)
         const unsigned cost = PZ_CAT(cost_of)(z, k, above[k + 3]);
 
         if (cost < best.cost)
-            best = (struct PZ_CAT(cut2)){k, false, cost};
+            best = (PZ_CUT2){k, false, cost};
     }
     return best;
 }
 
-static inline unsigned PZ_CAT(numbers_cost)(const struct PZ_CAT(sample) * sample, bool differences)
+static inline unsigned PZ_CAT(numbers_cost)(const PZ_SAMPLE *sample, unsigned e, bool differences)
 {
     unsigned cost = 0;
 
     for (unsigned i = 0; i < sample->count; i++) {
-        PZ_CAT(numbers) z;
+        const unsigned block = sample->first + i * sample->step;
+        PZ_NUMBERS z;
 
-        PZ_CAT(number_planes)
-        (sample->raw, sample->n, sample->first + i * sample->step, differences, &z);
+        PZ_CAT(number_planes)(sample->raw, sample->n, block, e, differences, &z);
         cost += PZ_CAT(cut_of)(&z).cost + 8;
     }
     return cost;
 }
 
-/* Cost of mode E; *window is what it takes its classes from. */
-static inline unsigned PZ_CAT(exponents_cost)(const struct PZ_CAT(sample) * sample, unsigned e,
-                                              struct pzi_window2 *window)
+/* Cost of modes E and C, and their window. */
+PZI_INLINE unsigned PZ_CAT(exponents_cost)(unsigned e, const PZ_SAMPLE *sample, PZ_LAYOUT *layout)
 {
+    const uint8_t *const first = sample->raw + sample->first * PZ_BLOCK_BYTES;
+    const size_t step = sample->step * PZ_BLOCK_BYTES;
     struct pzi_survey2 survey = {0};
+    bool has_negative = false;
     unsigned cost;
 
     for (unsigned i = 0; i < sample->count; i++) {
         const unsigned block = sample->first + i * sample->step;
-        const uint8_t *const from = sample->raw + block * PZ_BLOCK_BYTES;
-        const PZ_PLANE present = PZ_CAT(present)(from);
+        const PZ_PLANE coded =
+            layout->has_zeros ? layout->coded[block] : PZ_CAT(existing)(sample->n, block);
 
-        survey.symbols += PZ_P(count)(present);
-        survey.blocks += !PZ_P(is_zero)(present);
-        survey.has_zero |= !PZ_P(equal)(present, PZ_CAT(existing)(sample->n, block));
-        survey.has_negative |= PZ_CAT(has_negative)(from);
+        survey.symbols += PZ_P(count)(coded);
+        survey.blocks += !PZ_P(is_zero)(coded);
+        has_negative |= layout->has_signs && PZ_CAT(has_negative)(first + i * step);
     }
-    PZ_CAT(count_exponents)
-    (sample->raw + sample->first * PZ_BLOCK_BYTES, sample->step * PZ_BLOCK_BYTES, sample->count, e,
-     &survey);
-    cost = pzi_best_window(&survey, e > 8 ? 16 : 8, window);
-    cost += survey.symbols * (PZ_W - 1 - e + survey.has_negative);
-    return cost + (survey.has_zero ? survey.blocks * PZ_N : 0);
+    PZ_CAT(count_exponents)(first, step, sample->count, e, &survey);
+    cost = pzi_best_window(&survey, e > 8 ? 16 : 8, &layout->window);
+    cost += survey.symbols * (layout->m - layout->t + has_negative);
+    return cost + (layout->has_zeros ? survey.blocks * PZ_N : 0);
 }
 
-static inline pz_encoding PZ_CAT(choose2)(pz_mode mode, const uint8_t *raw, unsigned n,
-                                          struct pzi_window2 *window)
+/* The canonical mode; *layout is that of modes E and C. */
+PZI_INLINE pz_encoding PZ_CAT(choose_exponents)(unsigned e, uint32_t encodings, const uint8_t *raw,
+                                                unsigned n, PZ_LAYOUT *layout)
 {
-    const struct PZ_CAT(sample) sample = PZ_CAT(sample_of)(raw, n);
-    const bool try_differences = (mode.encodings & 1u << PZ_DIFFERENCES) != 0;
-    const pz_encoding other = mode.exponent_bits == 0 ? PZ_INTEGERS : PZ_EXPONENTS;
-    unsigned cost = 0;
+    const PZ_SAMPLE sample = PZ_CAT(sample_of)(raw, n);
+    unsigned cost;
 
-    if (other == PZ_EXPONENTS)
-        cost = PZ_CAT(exponents_cost)(&sample, mode.exponent_bits, window);
-    else if (try_differences)
-        cost = PZ_CAT(numbers_cost)(&sample, false);
-    return try_differences && PZ_CAT(numbers_cost)(&sample, true) < cost ? PZ_DIFFERENCES : other;
+    PZ_CAT(look2)(e, raw, n, layout);
+    cost = PZ_CAT(exponents_cost)(e, &sample, layout);
+    if ((encodings & 1u << PZ_DIFFERENCES) && PZ_CAT(numbers_cost)(&sample, e, true) < cost)
+        return PZ_DIFFERENCES;
+    return layout->t > 0 ? PZ_CONSTANTS : PZ_EXPONENTS;
+}
+
+static inline pz_encoding PZ_CAT(choose_numbers)(uint32_t encodings, const uint8_t *raw, unsigned n)
+{
+    const PZ_SAMPLE sample = PZ_CAT(sample_of)(raw, n);
+
+    if ((encodings & 1u << PZ_DIFFERENCES) &&
+        PZ_CAT(numbers_cost)(&sample, 0, true) < PZ_CAT(numbers_cost)(&sample, 0, false))
+        return PZ_DIFFERENCES;
+    return PZ_INTEGERS;
 }

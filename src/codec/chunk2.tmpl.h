@@ -8,40 +8,58 @@
 
 #include "codec/numbers2.tmpl.h"
 
+/* For each e that the width has, which is then a constant. */
+PZI_INLINE size_t PZ_CAT(encode_floats)(unsigned e, uint32_t encodings, const uint8_t *raw,
+                                        unsigned n, uint8_t *to)
+{
+    PZ_LAYOUT layout;
+
+    if (PZ_CAT(choose_exponents)(e, encodings, raw, n, &layout) == PZ_DIFFERENCES)
+        return PZ_CAT(encode_numbers)(e, true, raw, n, to);
+    return PZ_CAT(encode_exponents)(e, &layout, raw, n, to);
+}
+
+PZI_INLINE size_t PZ_CAT(measure_floats)(unsigned e, uint32_t encodings, const uint8_t *raw,
+                                         unsigned n, pz_encoding *encoding)
+{
+    PZ_LAYOUT layout;
+
+    *encoding = PZ_CAT(choose_exponents)(e, encodings, raw, n, &layout);
+    if (*encoding == PZ_DIFFERENCES)
+        return PZ_CAT(measure_numbers)(e, true, raw, n);
+    return PZ_CAT(measure_exponents)(e, &layout, raw, n);
+}
+
 static size_t PZ_CAT(encode2)(pz_mode mode, const uint8_t *raw, unsigned n, uint8_t *to)
 {
-    struct pzi_window2 window = {0};
-    const pz_encoding encoding = PZ_CAT(choose2)(mode, raw, n, &window);
+    pz_encoding encoding;
 
-    if (encoding == PZ_EXPONENTS)
-        return PZ_CAT(encode_exponents)(mode.exponent_bits, &window, raw, n, to);
-    return PZ_CAT(encode_numbers)(encoding == PZ_DIFFERENCES, raw, n, to);
+    if (mode.exponent_bits != 0)
+        return PZ_WITH_E(mode.exponent_bits, encode_floats, mode.encodings, raw, n, to);
+    encoding = PZ_CAT(choose_numbers)(mode.encodings, raw, n);
+    return PZ_CAT(encode_numbers)(0, encoding == PZ_DIFFERENCES, raw, n, to);
 }
 
 static size_t PZ_CAT(measure2)(pz_mode mode, const uint8_t *raw, unsigned n, pz_encoding *encoding)
 {
-    struct pzi_window2 window = {0};
-
-    *encoding = PZ_CAT(choose2)(mode, raw, n, &window);
-    if (*encoding == PZ_EXPONENTS)
-        return PZ_CAT(measure_exponents)(mode.exponent_bits, &window, raw, n);
-    return PZ_CAT(measure_numbers)(*encoding == PZ_DIFFERENCES, raw, n);
+    if (mode.exponent_bits != 0)
+        return PZ_WITH_E(mode.exponent_bits, measure_floats, mode.encodings, raw, n, encoding);
+    *encoding = PZ_CAT(choose_numbers)(mode.encodings, raw, n);
+    return PZ_CAT(measure_numbers)(0, *encoding == PZ_DIFFERENCES, raw, n);
 }
 
 static pz_status PZ_CAT(decode2)(pz_mode mode, struct pzi_reader2 *from, uint8_t *raw, unsigned n)
 {
+    const unsigned e = mode.exponent_bits;
+
     if (from->next == from->end)
         return PZ_ERR_CHUNK_END;
     switch (from->next[0] & 3) {
-    case 0:
-        if (mode.exponent_bits == 0)
-            return PZ_ERR_MODE;
-        return PZ_CAT(decode_exponents)(mode.exponent_bits, from, raw, n);
     case 1:
-        return PZ_CAT(decode_numbers)(false, from, raw, n);
+        return PZ_CAT(decode_numbers)(e, false, from, raw, n);
     case 2:
-        return PZ_CAT(decode_numbers)(true, from, raw, n);
+        return PZ_CAT(decode_numbers)(e, true, from, raw, n);
     default:
-        return PZ_ERR_MODE;
+        return e == 0 ? PZ_ERR_MODE : PZ_WITH_E(e, decode_exponents, from, raw, n);
     }
 }

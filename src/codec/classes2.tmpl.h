@@ -1,42 +1,9 @@
-/* Template, parameter PZ_W: mode E of format 2 (docs/format2.md, "Mode E").  Works on groups of 64
+/* Template, parameter PZ_W: modes E and C of format 2 (docs/format2.md,
+ * "Mode E and mode C").  Works on groups of 64
  * coded symbols, which lie one after the other, and on words of 64 bits for what they have of each
  * plane.  The vocabulary (see group_scalar.tmpl.h) looks at symbols; here are none. */
 
-/* What the header tells, or is to tell. */
-struct PZ_CAT(layout) {
-    unsigned e, m, B, x;
-    bool has_zeros, has_signs; /* Z, S */
-    struct pzi_window2 window;
-    PZ_PLANE coded[PZ_CHUNK_BLOCKS]; /* if has_zeros */
-    unsigned c;
-};
-
-static inline struct PZ_CAT(layout) PZ_CAT(layout_of)(unsigned e)
-{
-    const unsigned m = PZ_W - 1 - e, B = (m + 1) / 8;
-
-    return (struct PZ_CAT(layout)){.e = e, .m = m, .B = B, .x = m + 1 - 8 * B};
-}
-
 /* ---- Encoder -------------------------------------------------------------------------------- */
-
-static inline struct PZ_CAT(layout)
-    PZ_CAT(look2)(unsigned e, const uint8_t *raw, unsigned n, const struct pzi_window2 *window)
-{
-    const unsigned nb = (n + PZ_N - 1) / PZ_N;
-    struct PZ_CAT(layout) layout = PZ_CAT(layout_of)(e);
-
-    layout.window = *window;
-    for (unsigned b = 0; b < nb; b++) {
-        const uint8_t *const from = raw + b * PZ_BLOCK_BYTES;
-
-        layout.coded[b] = PZ_CAT(present)(from);
-        layout.c += PZ_P(count)(layout.coded[b]);
-        layout.has_signs |= PZ_CAT(has_negative)(from);
-    }
-    layout.has_zeros = layout.c < n;
-    return layout;
-}
 
 static inline uint8_t *PZ_CAT(put_piece)(PZ_PLANE plane, uint8_t *to)
 {
@@ -49,8 +16,7 @@ static inline uint8_t *PZ_CAT(put_piece)(PZ_PLANE plane, uint8_t *to)
     return to + PZ_N / 8;
 }
 
-static inline uint8_t *PZ_CAT(put_masks)(const struct PZ_CAT(layout) * layout, unsigned nb,
-                                         uint8_t *to)
+static inline uint8_t *PZ_CAT(put_masks)(const PZ_LAYOUT *layout, unsigned nb, uint8_t *to)
 {
     uint8_t *next = to + 4;
     uint32_t map = 0;
@@ -65,19 +31,24 @@ static inline uint8_t *PZ_CAT(put_masks)(const struct PZ_CAT(layout) * layout, u
     return next;
 }
 
-static inline uint8_t *PZ_CAT(put_header)(const struct PZ_CAT(layout) * layout, unsigned nb,
-                                          uint8_t *to)
+static inline uint8_t *PZ_CAT(put_header)(const PZ_LAYOUT *layout, unsigned nb, uint8_t *to)
 {
-    *to++ = (uint8_t)(layout->has_zeros << 2 | layout->has_signs << 3 | layout->window.code << 4);
+    *to++ = (uint8_t)((layout->t > 0 ? 3 : 0) | layout->has_zeros << 2 | layout->has_signs << 3 |
+                      layout->window.code << 4);
     *to++ = (uint8_t)layout->window.base;
     if (layout->e > 8)
         *to++ = (uint8_t)(layout->window.base >> 8);
+    if (layout->t > 0) {
+        *to++ = (uint8_t)layout->t;
+        pzi_store_le64(to, layout->constant);
+        to += pzi_plane_bytes(layout->t);
+    }
     return layout->has_zeros ? PZ_CAT(put_masks)(layout, nb, to) : to;
 }
 
 /* The coded symbols one after the other: where they lie, or in `front`, zeros behind them. */
-static inline const uint8_t *PZ_CAT(coded_symbols)(const struct PZ_CAT(layout) * layout,
-                                                   const uint8_t *raw, unsigned nb, uint8_t *front)
+static inline const uint8_t *PZ_CAT(coded_symbols)(const PZ_LAYOUT *layout, const uint8_t *raw,
+                                                   unsigned nb, uint8_t *front)
 {
     uint8_t *to = front;
 
@@ -122,16 +93,34 @@ static inline uint8_t *PZ_CAT(put_words)(const uint64_t *words, unsigned c, uint
     return to + pzi_plane_bytes(c);
 }
 
+/* As put_records, without the lowest t bits. */
+static inline void PZ_CAT(put_short_records)(const PZ_LAYOUT *layout, const uint8_t *from,
+                                             uint64_t first, uint8_t *to)
+{
+    for (unsigned i = 0; i < PZI_GROUP; i++) {
+        const PZ_SYMBOL mantissa = PZ_LOAD(from, i) & (PZ_SYMBOL)(((PZ_SYMBOL)1 << layout->m) - 1);
+        const uint64_t value = mantissa >> layout->t | (first >> i & 1) << (layout->m - layout->t);
+
+        for (unsigned k = 0; k < layout->B; k++)
+            *to++ = (uint8_t)(value >> (8 * k));
+    }
+}
+
 /* Records, planes, signs: all that has its place without the codewords but the first bits. */
-static inline uint8_t *PZ_CAT(put_values)(const struct PZ_CAT(layout) * layout,
-                                          const uint8_t *symbols, const uint64_t *first,
-                                          uint8_t *to)
+PZI_INLINE uint8_t *PZ_CAT(put_values)(const PZ_LAYOUT *layout, const uint8_t *symbols,
+                                       const uint64_t *first, uint8_t *to)
 {
     const unsigned c = layout->c;
 
-    for (unsigned g = 0; layout->B != 0 && g < pzi_group_count(c); g++)
-        PZ_CAT(put_records)
-        (symbols + g * PZI_GROUP * (PZ_W / 8), layout->e, first[g], to + g * PZI_GROUP * layout->B);
+    for (unsigned g = 0; layout->B != 0 && g < pzi_group_count(c); g++) {
+        const uint8_t *const from = symbols + g * PZI_GROUP * (PZ_W / 8);
+        uint8_t *const records = to + g * PZI_GROUP * layout->B;
+
+        if (layout->t > 0)
+            PZ_CAT(put_short_records)(layout, from, first[g], records);
+        else
+            PZ_CAT(put_records)(from, layout->e, first[g], records);
+    }
     to += c * layout->B;
     if (layout->x > 0)
         to = PZ_CAT(put_words)(first, c, to);
@@ -140,21 +129,21 @@ static inline uint8_t *PZ_CAT(put_values)(const struct PZ_CAT(layout) * layout,
     return layout->has_signs ? PZ_CAT(put_bit_plane)(symbols, c, PZ_W - 1, to) : to;
 }
 
-static inline size_t PZ_CAT(encode_exponents)(unsigned e, const struct pzi_window2 *window,
-                                              const uint8_t *raw, unsigned n, uint8_t *to)
+PZI_INLINE size_t PZ_CAT(encode_exponents)(unsigned e, const PZ_LAYOUT *layout, const uint8_t *raw,
+                                           unsigned n, uint8_t *to)
 {
-    const struct PZ_CAT(layout) layout = PZ_CAT(look2)(e, raw, n, window);
+    const struct pzi_window2 *const window = &layout->window;
     const unsigned nb = (n + PZ_N - 1) / PZ_N;
     uint8_t front[PZ_CHUNK_BYTES + PZI_GROUP * 8], escapes[PZ_CHUNK_BYTES];
     uint8_t *const begin = to, *escapes_end = escapes;
-    const uint8_t *const symbols = PZ_CAT(coded_symbols)(&layout, raw, nb, front);
+    const uint8_t *const symbols = PZ_CAT(coded_symbols)(layout, raw, nb, front);
     uint64_t first[PZI_GROUPS];
     struct pzi_levels2 levels;
 
     pzi_levels_init(&levels);
-    for (unsigned g = 0; g < pzi_group_count(layout.c); g++) {
+    for (unsigned g = 0; g < pzi_group_count(layout->c); g++) {
         const uint8_t *const from = symbols + g * PZI_GROUP * (PZ_W / 8);
-        const uint64_t all = pzi_group_of(layout.c, g);
+        const uint64_t all = pzi_group_of(layout->c, g);
         uint8_t classes[PZI_GROUP];
         struct pzi_words2 words;
 
@@ -165,15 +154,15 @@ static inline size_t PZ_CAT(encode_exponents)(unsigned e, const struct pzi_windo
             pzi_levels_put(&levels, l, words.bit[l], words.more[l] & all);
         escapes_end = PZ_CAT(put_escapes)(from, e, words.escape & all, escapes_end);
     }
-    to = PZ_CAT(put_header)(&layout, nb, to);
-    to = PZ_CAT(put_values)(&layout, symbols, first, to);
+    to = PZ_CAT(put_header)(layout, nb, to);
+    to = PZ_CAT(put_values)(layout, symbols, first, to);
     to = pzi_levels_finish(&levels, to);
     memcpy(to, escapes, (size_t)(escapes_end - escapes));
     return (size_t)(to - begin) + (size_t)(escapes_end - escapes);
 }
 
 /* The coded symbols of a group of the chunk. */
-static inline uint64_t PZ_CAT(coded_of_group)(const struct PZ_CAT(layout) * layout, unsigned g)
+static inline uint64_t PZ_CAT(coded_of_group)(const PZ_LAYOUT *layout, unsigned g)
 {
 #if PZ_W == 8
     return pzi_p128_piece(layout->coded[g / 2], g % 2);
@@ -190,20 +179,24 @@ static inline uint64_t PZ_CAT(coded_of_group)(const struct PZ_CAT(layout) * layo
 /* ---- Size model ----------------------------------------------------------------------------- */
 
 /* Looks at all symbols where they lie, zero ones included, and does not count those. */
-static inline size_t PZ_CAT(measure_exponents)(unsigned e, const struct pzi_window2 *window,
-                                               const uint8_t *raw, unsigned n)
+PZI_INLINE size_t PZ_CAT(measure_exponents)(unsigned e, const PZ_LAYOUT *layout, const uint8_t *raw,
+                                            unsigned n)
 {
-    const struct PZ_CAT(layout) layout = PZ_CAT(look2)(e, raw, n, window);
-    const unsigned nb = (n + PZ_N - 1) / PZ_N, c = layout.c;
+    const struct pzi_window2 *const window = &layout->window;
+    const unsigned nb = (n + PZ_N - 1) / PZ_N, c = layout->c;
     unsigned bits[PZI_LEVELS2] = {0}, escapes = 0, masks = 0;
-    size_t bytes = 2 + (e > 8) + c * layout.B + (layout.x + layout.has_signs) * pzi_plane_bytes(c);
+    size_t bytes =
+        2 + (e > 8) + c * layout->B + (layout->x + layout->has_signs) * pzi_plane_bytes(c);
 
+    bytes += layout->t > 0 ? 1 + pzi_plane_bytes(layout->t) : 0;
     for (unsigned b = 0; b < nb; b++)
-        masks += !PZ_P(is_zero)(layout.coded[b]);
-    bytes += layout.has_zeros ? 4 + masks * (PZ_N / 8) : 0;
+        masks += !PZ_P(is_zero)(layout->coded[b]);
+    bytes += layout->has_zeros ? 4 + masks * (PZ_N / 8) : 0;
     for (unsigned g = 0; g < pzi_group_count(n); g++) {
         const uint8_t *const from = raw + g * PZI_GROUP * (PZ_W / 8);
-        const uint64_t coded = PZ_CAT(coded_of_group)(&layout, g) & pzi_group_of(n, g);
+        const uint64_t coded =
+            (layout->has_zeros ? PZ_CAT(coded_of_group)(layout, g) : UINT64_MAX) &
+            pzi_group_of(n, g);
         uint8_t classes[PZI_GROUP];
         struct pzi_words2 words;
 
@@ -230,7 +223,7 @@ static inline PZ_PLANE PZ_CAT(take_piece)(const uint8_t *from)
 }
 
 static inline pz_status PZ_CAT(take_mask)(struct pzi_reader2 *from, PZ_PLANE existing,
-                                          struct PZ_CAT(layout) * layout, unsigned b)
+                                          PZ_LAYOUT *layout, unsigned b)
 {
     const PZ_PLANE mask = PZ_CAT(take_piece)(from->next);
 
@@ -244,8 +237,7 @@ static inline pz_status PZ_CAT(take_mask)(struct pzi_reader2 *from, PZ_PLANE exi
     return PZ_OK;
 }
 
-static inline pz_status PZ_CAT(take_masks)(struct pzi_reader2 *from, unsigned n,
-                                           struct PZ_CAT(layout) * layout)
+static inline pz_status PZ_CAT(take_masks)(struct pzi_reader2 *from, unsigned n, PZ_LAYOUT *layout)
 {
     const unsigned nb = (n + PZ_N - 1) / PZ_N;
     const uint32_t map = pzi_load_le32(from->next);
@@ -268,10 +260,28 @@ static inline pz_status PZ_CAT(take_masks)(struct pzi_reader2 *from, unsigned n,
     return PZ_OK;
 }
 
-static inline pz_status PZ_CAT(take_header)(struct pzi_reader2 *from, unsigned n,
-                                            struct PZ_CAT(layout) * layout)
+/* Mode C: t and the constant bits. */
+static inline pz_status PZ_CAT(take_constant)(struct pzi_reader2 *from, PZ_LAYOUT *layout)
+{
+    const uint8_t *const at = from->next;
+    const uint64_t bits = pzi_load_le64(at + 1);
+    const unsigned t = at[0];
+    pz_status status;
+
+    if (from->next == from->end)
+        return PZ_ERR_CHUNK_END;
+    if (t == 0 || t > layout->m)
+        return PZ_ERR_RANGE;
+    from->next++;
+    status = pzi_take_plane(from, t);
+    PZ_CAT(set_constant)(layout, t, (PZ_SYMBOL)(bits & pzi_ones64(t)));
+    return status;
+}
+
+static inline pz_status PZ_CAT(take_header)(struct pzi_reader2 *from, unsigned n, PZ_LAYOUT *layout)
 {
     const unsigned base_bytes = layout->e > 8 ? 2 : 1, flags = from->next[0];
+    pz_status status = PZ_OK;
 
     if (from->end - from->next < 1 + (int)base_bytes)
         return PZ_ERR_CHUNK_END;
@@ -283,21 +293,23 @@ static inline pz_status PZ_CAT(take_header)(struct pzi_reader2 *from, unsigned n
     if (layout->window.base >> layout->e != 0)
         return PZ_ERR_RANGE;
     from->next += 1 + base_bytes;
-    return layout->has_zeros ? PZ_CAT(take_masks)(from, n, layout) : PZ_OK;
+    if ((flags & 3) == 3)
+        status = PZ_CAT(take_constant)(from, layout);
+    return status == PZ_OK && layout->has_zeros ? PZ_CAT(take_masks)(from, n, layout) : status;
 }
 
 /* Where the parts of a payload lie that have a known place, and the code bits by level and group,
  * as far as they are known. */
-struct PZ_CAT(parts) {
+PZ_PARTS
+{
     const uint8_t *records;
-    const uint8_t *plane[PZ_W == 64 ? 5 : 4]; /* x of them */
+    const uint8_t *plane[7]; /* x of them */
     const uint8_t *signs;
     uint64_t bit[PZI_LEVELS2][PZ_CHUNK_BYTES * 8 / PZ_W / PZI_GROUP];
 };
 
-static inline pz_status PZ_CAT(take_values)(struct pzi_reader2 *from,
-                                            const struct PZ_CAT(layout) * layout,
-                                            struct PZ_CAT(parts) * parts)
+static inline pz_status PZ_CAT(take_values)(struct pzi_reader2 *from, const PZ_LAYOUT *layout,
+                                            PZ_PARTS *parts)
 {
     pz_status status = PZ_OK;
 
@@ -313,19 +325,32 @@ static inline pz_status PZ_CAT(take_values)(struct pzi_reader2 *from,
     return status == PZ_OK && layout->has_signs ? pzi_take_plane(from, layout->c) : status;
 }
 
-static inline void PZ_CAT(take_first_bits)(const struct PZ_CAT(layout) * layout,
-                                           struct PZ_CAT(parts) * parts)
+/* As record_tops, in mode C. */
+static inline uint64_t PZ_CAT(short_record_tops)(const uint8_t *records, unsigned B)
 {
-    for (unsigned g = 0; g < pzi_group_count(layout->c); g++)
-        parts->bit[0][g] = layout->x > 0
-                               ? pzi_load_le64(parts->plane[0] + 8 * g)
-                               : PZ_CAT(record_tops)(parts->records + g * PZI_GROUP * layout->B);
+    uint64_t tops = 0;
+
+    for (unsigned i = 0; i < PZI_GROUP; i++)
+        tops |= (uint64_t)(records[B * i + B - 1] >> 7) << i;
+    return tops;
+}
+
+static inline void PZ_CAT(take_first_bits)(const PZ_LAYOUT *layout, PZ_PARTS *parts)
+{
+    for (unsigned g = 0; g < pzi_group_count(layout->c); g++) {
+        const uint8_t *const records = parts->records + g * PZI_GROUP * layout->B;
+
+        if (layout->x > 0)
+            parts->bit[0][g] = pzi_load_le64(parts->plane[0] + 8 * g);
+        else
+            parts->bit[0][g] = layout->t > 0 ? PZ_CAT(short_record_tops)(records, layout->B)
+                                             : PZ_CAT(record_tops)(records);
+    }
 }
 
 /* The symbols of all groups whose codewords are longer than l: those that are at least T_l, bit by
  * bit from the last one known. */
-static inline void PZ_CAT(longer)(const struct PZ_CAT(parts) * parts, unsigned l, unsigned limit,
-                                  uint64_t *more)
+static inline void PZ_CAT(longer)(const PZ_PARTS *parts, unsigned l, unsigned limit, uint64_t *more)
 {
     enum { GROUPS = PZ_CHUNK_BYTES * 8 / PZ_W / PZI_GROUP };
 
@@ -343,9 +368,8 @@ static inline void PZ_CAT(longer)(const struct PZ_CAT(parts) * parts, unsigned l
     }
 }
 
-static inline pz_status PZ_CAT(take_levels)(struct pzi_reader2 *from,
-                                            const struct PZ_CAT(layout) * layout,
-                                            struct PZ_CAT(parts) * parts)
+static inline pz_status PZ_CAT(take_levels)(struct pzi_reader2 *from, const PZ_LAYOUT *layout,
+                                            PZ_PARTS *parts)
 {
     const uint8_t *const limits = pzi_codes2[layout->window.code].limit;
     uint64_t more[PZ_CHUNK_BYTES * 8 / PZ_W / PZI_GROUP];
@@ -363,10 +387,9 @@ static inline pz_status PZ_CAT(take_levels)(struct pzi_reader2 *from,
 }
 
 /* The exponents of a group.  An error leaves the reader at the escapes. */
-static inline pz_status PZ_CAT(take_exponents)(const struct PZ_CAT(layout) * layout,
-                                               struct pzi_reader2 *from, const uint8_t *classes,
-                                               uint64_t escapes, uint64_t all,
-                                               PZ_EXPONENT *exponents)
+static inline pz_status PZ_CAT(take_exponents)(const PZ_LAYOUT *layout, struct pzi_reader2 *from,
+                                               const uint8_t *classes, uint64_t escapes,
+                                               uint64_t all, PZ_EXPONENT *exponents)
 {
     const unsigned base = layout->window.base, bytes = layout->e > 8 ? 2 : 1;
     unsigned high = 0;
@@ -389,12 +412,33 @@ static inline pz_status PZ_CAT(take_exponents)(const struct PZ_CAT(layout) * lay
     return high >> layout->e != 0 ? PZ_ERR_RANGE : PZ_OK;
 }
 
-static inline pz_status PZ_CAT(take_group)(const struct PZ_CAT(layout) * layout,
-                                           const struct PZ_CAT(parts) * parts, unsigned g,
-                                           struct pzi_reader2 *escapes, uint8_t *to)
+/* As join, and the lowest t bits. */
+static inline void PZ_CAT(join_short)(const PZ_LAYOUT *layout, const PZ_EXPONENT *exponents,
+                                      const uint8_t *records, const uint64_t *planes, uint8_t *to)
+{
+    const unsigned left = layout->m - layout->t;
+
+    for (unsigned i = 0; i < PZI_GROUP; i++) {
+        uint64_t value = 0;
+
+        for (unsigned k = 0; k < layout->B; k++)
+            value |= (uint64_t)*records++ << (8 * k);
+        value &= ((uint64_t)1 << left) - 1;
+        for (unsigned k = 1; k < layout->x; k++)
+            value |= (planes[k] >> i & 1) << (left - k);
+        PZ_STORE(to, i,
+                 (PZ_SYMBOL)(value << layout->t | layout->constant |
+                             (uint64_t)exponents[i] << layout->m |
+                             (planes[0] >> i & 1) << (PZ_W - 1)));
+    }
+}
+
+PZI_INLINE pz_status PZ_CAT(take_group)(const PZ_LAYOUT *layout, const PZ_PARTS *parts, unsigned g,
+                                        struct pzi_reader2 *escapes, uint8_t *to)
 {
     const uint64_t all = pzi_group_of(layout->c, g);
-    uint64_t words[PZI_LEVELS2], planes[6] = {0};
+    const uint8_t *const records = parts->records + g * PZI_GROUP * layout->B;
+    uint64_t words[PZI_LEVELS2], planes[7] = {0};
     uint8_t classes[PZI_GROUP];
     PZ_EXPONENT exponents[PZI_GROUP];
     uint64_t is_escape;
@@ -409,12 +453,15 @@ static inline pz_status PZ_CAT(take_group)(const struct PZ_CAT(layout) * layout,
     for (unsigned i = 1; i < layout->x; i++)
         planes[i] = pzi_load_le64(parts->plane[i] + 8 * g);
     planes[0] = layout->has_signs ? pzi_load_le64(parts->signs + 8 * g) : 0;
-    PZ_CAT(join)(exponents, parts->records + g * PZI_GROUP * layout->B, planes, layout->e, to);
+    if (layout->t > 0)
+        PZ_CAT(join_short)(layout, exponents, records, planes, to);
+    else
+        PZ_CAT(join)(exponents, records, planes, layout->e, to);
     return PZ_OK;
 }
 
-static inline void PZ_CAT(put_back)(const struct PZ_CAT(layout) * layout, const uint8_t *front,
-                                    unsigned nb, uint8_t *raw)
+static inline void PZ_CAT(put_back)(const PZ_LAYOUT *layout, const uint8_t *front, unsigned nb,
+                                    uint8_t *raw)
 {
     for (unsigned b = 0; b < nb; b++) {
         PZ_CAT(spread)(front, layout->coded[b], raw + b * PZ_BLOCK_BYTES);
@@ -422,15 +469,17 @@ static inline void PZ_CAT(put_back)(const struct PZ_CAT(layout) * layout, const 
     }
 }
 
-static inline pz_status PZ_CAT(decode_exponents)(unsigned e, struct pzi_reader2 *from, uint8_t *raw,
-                                                 unsigned n)
+PZI_INLINE pz_status PZ_CAT(decode_exponents)(unsigned e, struct pzi_reader2 *from, uint8_t *raw,
+                                              unsigned n)
 {
-    struct PZ_CAT(layout) layout = PZ_CAT(layout_of)(e);
+    PZ_LAYOUT layout = {.e = e, .m = PZ_W - 1 - e};
     uint8_t front[PZ_CHUNK_BYTES + PZI_READER2_SLACK];
-    struct PZ_CAT(parts) parts;
+    PZ_PARTS parts;
     struct pzi_reader2 escapes;
-    pz_status status = PZ_CAT(take_header)(from, n, &layout);
+    pz_status status;
 
+    PZ_CAT(set_constant)(&layout, 0, 0);
+    status = PZ_CAT(take_header)(from, n, &layout);
     if (status == PZ_OK)
         status = PZ_CAT(take_values)(from, &layout, &parts);
     if (status != PZ_OK)

@@ -28,6 +28,39 @@ static inline bool PZ_CAT(has_negative)(const uint8_t *block)
     return !_mm256_testz_si256(seen, PZ_CAT(repeat)((PZ_SYMBOL)((PZ_SYMBOL)1 << (PZ_W - 1))));
 }
 
+static inline void PZ_CAT(common_bits)(const uint8_t *blocks, unsigned count, PZ_SYMBOL *any,
+                                       PZ_SYMBOL *all)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i ored[4] = {zero, zero, zero, zero}, anded[4];
+    uint64_t words[8];
+
+    for (unsigned k = 0; k < 4; k++)
+        anded[k] = _mm256_set1_epi8(-1);
+    for (unsigned b = 0; b < count; b++) {
+        const pzi_quad q = pzi_load_quad(blocks + b * PZ_BLOCK_BYTES);
+
+#pragma GCC unroll 4
+        for (unsigned k = 0; k < 4; k++) {
+            const __m256i absent = PZ_LANES(cmpeq)(q.v[k], zero);
+
+            ored[k] = _mm256_or_si256(ored[k], q.v[k]);
+            anded[k] = _mm256_and_si256(anded[k], _mm256_or_si256(q.v[k], absent));
+        }
+    }
+    for (unsigned k = 1; k < 4; k++) {
+        ored[0] = _mm256_or_si256(ored[0], ored[k]);
+        anded[0] = _mm256_and_si256(anded[0], anded[k]);
+    }
+    _mm256_storeu_si256((__m256i *)(void *)words, ored[0]);
+    _mm256_storeu_si256((__m256i *)(void *)(words + 4), anded[0]);
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned shift = 0; shift < 64; shift += PZ_W) {
+            *any |= (PZ_SYMBOL)(words[i] >> shift);
+            *all &= (PZ_SYMBOL)(words[4 + i] >> shift);
+        }
+}
+
 /* ---- Moving symbols: 8 bytes at a time ---- */
 
 /* The bits of the symbols in 8 bytes, from number `first` on, that the mask has. */
@@ -67,7 +100,7 @@ static inline unsigned PZ_CAT(exponent_of)(const uint8_t *from, unsigned i, unsi
 }
 
 /* As bytes, of 32 symbols. */
-static inline __m256i PZ_CAT(exponents32)(const uint8_t *from, unsigned e)
+PZI_INLINE __m256i PZ_CAT(exponents32)(const uint8_t *from, unsigned e)
 {
     const __m256i *const v = (const __m256i *)(const void *)from;
     const __m128i m = _mm_cvtsi32_si128((int)(PZ_W - 1 - e));
@@ -95,8 +128,8 @@ static inline __m256i PZ_CAT(exponents32)(const uint8_t *from, unsigned e)
 #endif
 }
 
-static inline void PZ_CAT(classes)(const uint8_t *from, unsigned e, unsigned base,
-                                   uint8_t classes[PZI_GROUP])
+PZI_INLINE void PZ_CAT(classes)(const uint8_t *from, unsigned e, unsigned base,
+                                uint8_t classes[PZI_GROUP])
 {
     const __m256i bases = _mm256_set1_epi8((char)base), escape = _mm256_set1_epi8(PZI_ESCAPE2);
 
@@ -317,8 +350,8 @@ static inline __m256i PZ_CAT(wide_exponents)(const uint8_t *exponents, __m128i m
 #endif
 }
 
-static inline void PZ_CAT(join)(const PZ_EXPONENT *exponents, const uint8_t *records,
-                                const uint64_t *planes, unsigned e, uint8_t *to)
+PZI_INLINE void PZ_CAT(join)(const PZ_EXPONENT *exponents, const uint8_t *records,
+                             const uint64_t *planes, unsigned e, uint8_t *to)
 {
     enum { LANES = 256 / PZ_W };
     const unsigned m = PZ_W - 1 - e, x = (m + 1) % 8;
@@ -347,21 +380,26 @@ static inline __m256i PZ_CAT(signs)(__m256i v)
     return PZ_LANES(cmpgt)(_mm256_setzero_si256(), v);
 }
 
-static inline __m256i PZ_CAT(ordered)(__m256i v)
+/* The bits that the order of floating-point numbers, as integers, turns where the sign is set. */
+static inline __m256i PZ_CAT(turned)(bool floats)
 {
-    const __m256i low = PZ_CAT(repeat)((PZ_SYMBOL)((PZ_SYMBOL)-1 >> 1));
-
-    return _mm256_xor_si256(v, _mm256_and_si256(PZ_CAT(signs)(v), low));
+    return PZ_CAT(repeat)((PZ_SYMBOL)(floats ? (PZ_SYMBOL)-1 >> 1 : 0));
 }
 
-static inline void PZ_CAT(fold)(const uint8_t *block, PZ_SYMBOL before, uint8_t *z)
+static inline __m256i PZ_CAT(ordered)(__m256i v, __m256i turned)
 {
+    return _mm256_xor_si256(v, _mm256_and_si256(PZ_CAT(signs)(v), turned));
+}
+
+static inline void PZ_CAT(fold)(const uint8_t *block, PZ_SYMBOL before, bool floats, uint8_t *z)
+{
+    const __m256i turned = PZ_CAT(turned)(floats);
     pzi_quad now = pzi_load_quad(block), last;
 
 #pragma GCC unroll 4
     for (unsigned k = 0; k < 4; k++)
-        now.v[k] = PZ_CAT(ordered)(now.v[k]);
-    last = PZ_CAT(shift_up)(&now, PZ_CAT(ordered)(PZ_CAT(repeat)(before)));
+        now.v[k] = PZ_CAT(ordered)(now.v[k], turned);
+    last = PZ_CAT(shift_up)(&now, PZ_CAT(ordered)(PZ_CAT(repeat)(before), turned));
 #pragma GCC unroll 4
     for (unsigned k = 0; k < 4; k++) {
         const __m256i d = PZ_LANES(sub)(now.v[k], last.v[k]);
@@ -371,10 +409,11 @@ static inline void PZ_CAT(fold)(const uint8_t *block, PZ_SYMBOL before, uint8_t 
     pzi_store_quad(z, &now);
 }
 
-static inline PZ_SYMBOL PZ_CAT(unfold)(PZ_SYMBOL before, uint8_t *block)
+static inline PZ_SYMBOL PZ_CAT(unfold)(PZ_SYMBOL before, bool floats, uint8_t *block)
 {
+    const __m256i turned = PZ_CAT(turned)(floats);
     const __m256i one = PZ_CAT(repeat)(1), zero = _mm256_setzero_si256();
-    const __m256i start = PZ_CAT(ordered)(PZ_CAT(repeat)(before));
+    const __m256i start = PZ_CAT(ordered)(PZ_CAT(repeat)(before), turned);
     pzi_quad q = pzi_load_quad(block);
 
 #pragma GCC unroll 4
@@ -391,7 +430,7 @@ static inline PZ_SYMBOL PZ_CAT(unfold)(PZ_SYMBOL before, uint8_t *block)
     PZ_CAT(sum_up)(&q);
 #pragma GCC unroll 4
     for (unsigned k = 0; k < 4; k++)
-        q.v[k] = PZ_CAT(ordered)(PZ_LANES(add)(q.v[k], start));
+        q.v[k] = PZ_CAT(ordered)(PZ_LANES(add)(q.v[k], start), turned);
     pzi_store_quad(block, &q);
     return PZ_LOAD(block, PZ_N - 1);
 }

@@ -4,9 +4,11 @@
  *
  *   present          bit i is set if symbol i of a block is not zero
  *   has_negative     whether the top bit of a symbol of a block is set
- *   compact, spread  the marked symbols of a block, moved together; and back, zeros between them.
- *                    Both may pass the end of what they write or read by a block
- *   count_exponents  fills survey->largest and at_depth from the non-zero symbols of some blocks,
+ *   common_bits      ORs all symbols of blocks to *any, ANDs those that are not zero to *all
+ *   compact          the marked symbols of a block, moved together
+ *   spread           and back, zeros between them.  Both may pass the end of what they write or
+ *                    read by a block
+ *   count_exponents  fills survey->largest and at_depth from the coded symbols of some blocks,
  *                    `step` bytes from one to the next, of which the survey knows the number
  *   exponent_of      of symbol i
  *   classes          of a group, relative to base
@@ -14,25 +16,69 @@
  *   record_tops      the top bits of a group's records, where x = 0
  *   bit_plane        the bits number `bit` of a group
  *   join             a group from exponents, records, signs (planes[0]), and the planes from 1 on
- *   fold, unfold     the z of the differences in a block; and back, in place, which returns its
- *                    last symbol */
+ *   fold             the z of the differences in a block, of floats or integers
+ *   unfold           and back, in place; returns the last symbol */
+
+/* 8 bytes of symbols at a time; as many results as they have top bits. */
+static inline unsigned PZ_CAT(collect_tops)(uint64_t x)
+{
+#if PZ_W == 8
+    return (unsigned)((x >> 7 & 0x0101010101010101u) * 0x0102040810204080u >> 56);
+#elif PZ_W == 16
+    return (unsigned)((x >> 15 & 0x0001000100010001u) * 0x0001000200040008u >> 48) & 15;
+#elif PZ_W == 32
+    return (unsigned)(x >> 31 & 1) | (unsigned)(x >> 62 & 2);
+#else
+    return (unsigned)(x >> 63);
+#endif
+}
 
 static inline PZ_PLANE PZ_CAT(present)(const uint8_t *block)
 {
+    const uint64_t low = UINT64_MAX / ((PZ_SYMBOL)-1) * ((PZ_SYMBOL)-1 >> 1);
     uint64_t words[2] = {0, 0};
 
-    for (unsigned i = 0; i < PZ_N; i++)
-        words[i / 64] |= (uint64_t)(PZ_LOAD(block, i) != 0) << (i % 64);
+    for (unsigned i = 0; i < PZ_BLOCK_BYTES; i += 8) {
+        const uint64_t x = pzi_load_le64(block + i);
+        const unsigned at = i * 8 / PZ_W;
+
+        words[at / 64] |= (uint64_t)PZ_CAT(collect_tops)(((x & low) + low) | x) << (at % 64);
+    }
     return PZ_P(of)(words[0], words[1]);
 }
 
 static inline bool PZ_CAT(has_negative)(const uint8_t *block)
 {
-    PZ_SYMBOL seen = 0;
+    uint64_t seen = 0;
 
-    for (unsigned i = 0; i < PZ_N; i++)
-        seen |= PZ_LOAD(block, i);
-    return seen >> (PZ_W - 1) != 0;
+    for (unsigned i = 0; i < PZ_BLOCK_BYTES; i += 8)
+        seen |= pzi_load_le64(block + i);
+    return PZ_CAT(collect_tops)(seen) != 0;
+}
+
+/* Ones in the lanes that are zero. */
+static inline uint64_t PZ_CAT(zero_lanes)(uint64_t x)
+{
+    const uint64_t lowest = UINT64_MAX / ((PZ_SYMBOL)-1), low = lowest * ((PZ_SYMBOL)-1 >> 1);
+
+    return (~(((x & low) + low) | x) >> (PZ_W - 1) & lowest) * (PZ_SYMBOL)-1;
+}
+
+static inline void PZ_CAT(common_bits)(const uint8_t *blocks, unsigned count, PZ_SYMBOL *any,
+                                       PZ_SYMBOL *all)
+{
+    uint64_t ored = 0, anded = UINT64_MAX;
+
+    for (unsigned i = 0; i < count * PZ_BLOCK_BYTES; i += 8) {
+        const uint64_t x = pzi_load_le64(blocks + i);
+
+        ored |= x;
+        anded &= x | PZ_CAT(zero_lanes)(x);
+    }
+    for (unsigned shift = 0; shift < 64; shift += PZ_W) {
+        *any |= (PZ_SYMBOL)(ored >> shift);
+        *all &= (PZ_SYMBOL)(anded >> shift);
+    }
 }
 
 static inline void PZ_CAT(compact)(const uint8_t *block, PZ_PLANE mask, uint8_t *to)
@@ -53,32 +99,35 @@ static inline unsigned PZ_CAT(exponent_of)(const uint8_t *from, unsigned i, unsi
     return (unsigned)(PZ_LOAD(from, i) >> (PZ_W - 1 - e)) & ((1u << e) - 1);
 }
 
-static inline void PZ_CAT(count_exponents)(const uint8_t *first, size_t step, unsigned blocks,
-                                           unsigned e, struct pzi_survey2 *survey)
+PZI_INLINE void PZ_CAT(count_exponents)(const uint8_t *first, size_t step, unsigned blocks,
+                                        unsigned e, struct pzi_survey2 *survey)
 {
-    unsigned at_depth[PZI_DEPTHS2 + 1] = {0}, zeros = blocks * PZ_N - survey->symbols;
+    PZ_EXPONENT exponents[PZ_CHUNK_BLOCKS / 4 * PZ_N], largest = 0;
+    unsigned at_depth[PZI_DEPTHS2 + 1] = {0};
+    const unsigned zeros = blocks * PZ_N - survey->symbols;
 
     /* Zero symbols have the smallest exponent, which changes no maximum. */
     for (unsigned b = 0; b < blocks; b++)
         for (unsigned i = 0; i < PZ_N; i++) {
             const unsigned exponent = PZ_CAT(exponent_of)(first + b * step, i, e);
 
-            survey->largest = exponent > survey->largest ? exponent : survey->largest;
+            exponents[b * PZ_N + i] = (PZ_EXPONENT)exponent;
+            largest = exponent > largest ? (PZ_EXPONENT)exponent : largest;
         }
-    for (unsigned b = 0; b < blocks; b++)
-        for (unsigned i = 0; i < PZ_N; i++) {
-            const unsigned depth = survey->largest - PZ_CAT(exponent_of)(first + b * step, i, e);
+    for (unsigned i = 0; i < blocks * PZ_N; i++) {
+        const unsigned depth = (unsigned)largest - exponents[i];
 
-            at_depth[depth < PZI_DEPTHS2 ? depth : PZI_DEPTHS2]++;
-        }
-    if (survey->largest < PZI_DEPTHS2)
-        at_depth[survey->largest] -= zeros;
+        at_depth[depth < PZI_DEPTHS2 ? depth : PZI_DEPTHS2]++;
+    }
+    if (largest < PZI_DEPTHS2)
+        at_depth[largest] -= zeros;
     for (unsigned d = 0; d < PZI_DEPTHS2; d++)
         survey->at_depth[d] = (uint16_t)at_depth[d];
+    survey->largest = largest;
 }
 
-static inline void PZ_CAT(classes)(const uint8_t *from, unsigned e, unsigned base,
-                                   uint8_t classes[PZI_GROUP])
+PZI_INLINE void PZ_CAT(classes)(const uint8_t *from, unsigned e, unsigned base,
+                                uint8_t classes[PZI_GROUP])
 {
     for (unsigned i = 0; i < PZI_GROUP; i++) {
         const unsigned class = base - PZ_CAT(exponent_of)(from, i, e);
@@ -87,7 +136,7 @@ static inline void PZ_CAT(classes)(const uint8_t *from, unsigned e, unsigned bas
     }
 }
 
-static inline void PZ_CAT(put_records)(const uint8_t *from, unsigned e, uint64_t first, uint8_t *to)
+PZI_INLINE void PZ_CAT(put_records)(const uint8_t *from, unsigned e, uint64_t first, uint8_t *to)
 {
     const unsigned m = PZ_W - 1 - e, B = (m + 1) / 8;
 
@@ -120,8 +169,8 @@ static inline uint64_t PZ_CAT(bit_plane)(const uint8_t *from, unsigned bit)
     return plane;
 }
 
-static inline void PZ_CAT(join)(const PZ_EXPONENT *exponents, const uint8_t *records,
-                                const uint64_t *planes, unsigned e, uint8_t *to)
+PZI_INLINE void PZ_CAT(join)(const PZ_EXPONENT *exponents, const uint8_t *records,
+                             const uint64_t *planes, unsigned e, uint8_t *to)
 {
     const unsigned m = PZ_W - 1 - e, B = (m + 1) / 8, x = m + 1 - 8 * B;
 
@@ -139,20 +188,27 @@ static inline void PZ_CAT(join)(const PZ_EXPONENT *exponents, const uint8_t *rec
     }
 }
 
-/* The order of floating-point numbers as integers; its own inverse. */
-static inline PZ_SYMBOL PZ_CAT(ordered)(PZ_SYMBOL s)
+/* The bits that the order of floating-point numbers, as integers, turns where the sign is set. */
+static inline PZ_SYMBOL PZ_CAT(turned)(bool floats)
+{
+    return floats ? (PZ_SYMBOL)-1 >> 1 : 0;
+}
+
+/* Its own inverse. */
+static inline PZ_SYMBOL PZ_CAT(ordered)(PZ_SYMBOL s, PZ_SYMBOL turned)
 {
     const PZ_SYMBOL negative = (PZ_SYMBOL)(0 - (s >> (PZ_W - 1)));
 
-    return (PZ_SYMBOL)(s ^ (negative & ((PZ_SYMBOL)-1 >> 1)));
+    return (PZ_SYMBOL)(s ^ (negative & turned));
 }
 
-static inline void PZ_CAT(fold)(const uint8_t *block, PZ_SYMBOL before, uint8_t *z)
+static inline void PZ_CAT(fold)(const uint8_t *block, PZ_SYMBOL before, bool floats, uint8_t *z)
 {
-    PZ_SYMBOL last = PZ_CAT(ordered)(before);
+    const PZ_SYMBOL turned = PZ_CAT(turned)(floats);
+    PZ_SYMBOL last = PZ_CAT(ordered)(before, turned);
 
     for (unsigned i = 0; i < PZ_N; i++) {
-        const PZ_SYMBOL now = PZ_CAT(ordered)(PZ_LOAD(block, i));
+        const PZ_SYMBOL now = PZ_CAT(ordered)(PZ_LOAD(block, i), turned);
         const PZ_SYMBOL d = (PZ_SYMBOL)(now - last);
 
         PZ_STORE(z, i, (PZ_SYMBOL)((PZ_SYMBOL)(d << 1) ^ (PZ_SYMBOL)(0 - (d >> (PZ_W - 1)))));
@@ -160,15 +216,16 @@ static inline void PZ_CAT(fold)(const uint8_t *block, PZ_SYMBOL before, uint8_t 
     }
 }
 
-static inline PZ_SYMBOL PZ_CAT(unfold)(PZ_SYMBOL before, uint8_t *block)
+static inline PZ_SYMBOL PZ_CAT(unfold)(PZ_SYMBOL before, bool floats, uint8_t *block)
 {
-    PZ_SYMBOL last = PZ_CAT(ordered)(before);
+    const PZ_SYMBOL turned = PZ_CAT(turned)(floats);
+    PZ_SYMBOL last = PZ_CAT(ordered)(before, turned);
 
     for (unsigned i = 0; i < PZ_N; i++) {
         const PZ_SYMBOL z = PZ_LOAD(block, i);
 
         last = (PZ_SYMBOL)(last + (PZ_SYMBOL)((z >> 1) ^ (PZ_SYMBOL)(0 - (z & 1))));
-        PZ_STORE(block, i, PZ_CAT(ordered)(last));
+        PZ_STORE(block, i, PZ_CAT(ordered)(last, turned));
     }
-    return PZ_CAT(ordered)(last);
+    return PZ_CAT(ordered)(last, turned);
 }

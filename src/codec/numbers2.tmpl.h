@@ -6,7 +6,7 @@ enum { PZ_CAT(plane_bytes) = PZ_N / 8, PZ_CAT(pieces) = PZ_N <= 64 ? 1 : PZ_N / 
 
 /* ---- Encoder -------------------------------------------------------------------------------- */
 
-static inline PZ_PLANE PZ_CAT(planes_above)(const PZ_CAT(numbers) * z, unsigned k)
+static inline PZ_PLANE PZ_CAT(planes_above)(const PZ_NUMBERS *z, unsigned k)
 {
     PZ_PLANE high = PZ_P(of)(0, 0);
 
@@ -16,14 +16,15 @@ static inline PZ_PLANE PZ_CAT(planes_above)(const PZ_CAT(numbers) * z, unsigned 
 }
 
 /* What is read off the blocks in order, and written after them. */
-struct PZ_CAT(tail2) {
+PZ_TAIL2
+{
     struct pzi_levels2 levels;
     PZ_SYMBOL escapes[PZ_CHUNK_BYTES * 8 / PZ_W];
     unsigned count;
     PZ_SYMBOL seen; /* all escapes, ORed */
 };
 
-static inline PZ_SYMBOL PZ_CAT(number_at)(const PZ_CAT(numbers) * z, unsigned i)
+static inline PZ_SYMBOL PZ_CAT(number_at)(const PZ_NUMBERS *z, unsigned i)
 {
     PZ_SYMBOL number = 0;
 
@@ -32,8 +33,8 @@ static inline PZ_SYMBOL PZ_CAT(number_at)(const PZ_CAT(numbers) * z, unsigned i)
     return number;
 }
 
-static inline void PZ_CAT(put_quotients)(const PZ_CAT(numbers) * z, unsigned k,
-                                         const PZ_PLANE at_least[7], struct PZ_CAT(tail2) * tail)
+static inline void PZ_CAT(put_quotients)(const PZ_NUMBERS *z, unsigned k,
+                                         const PZ_PLANE at_least[7], PZ_TAIL2 *tail)
 {
     PZ_PLANE escapes = at_least[6];
 
@@ -50,8 +51,8 @@ static inline void PZ_CAT(put_quotients)(const PZ_CAT(numbers) * z, unsigned k,
 }
 
 /* Writes the planes of a block; returns where they end. */
-static inline uint8_t *PZ_CAT(put_numbers)(const PZ_CAT(numbers) * z, struct PZ_CAT(cut2) cut,
-                                           struct PZ_CAT(tail2) * tail, uint8_t *to)
+static inline uint8_t *PZ_CAT(put_numbers)(const PZ_NUMBERS *z, PZ_CUT2 cut, PZ_TAIL2 *tail,
+                                           uint8_t *to)
 {
     PZ_PLANE at_least[7];
 
@@ -70,7 +71,7 @@ static inline unsigned PZ_CAT(escape_width)(PZ_SYMBOL seen)
     return seen == 0 ? 1 : 64 - PZI_CLZ64(seen);
 }
 
-static inline uint8_t *PZ_CAT(put_tail)(struct PZ_CAT(tail2) * tail, unsigned width, uint8_t *to)
+static inline uint8_t *PZ_CAT(put_tail)(PZ_TAIL2 *tail, unsigned width, uint8_t *to)
 {
     struct pzi_bit_writer writer;
 
@@ -84,51 +85,73 @@ static inline uint8_t *PZ_CAT(put_tail)(struct PZ_CAT(tail2) * tail, unsigned wi
     return writer.next;
 }
 
-static inline size_t PZ_CAT(encode_numbers)(bool differences, const uint8_t *raw, unsigned n,
-                                            uint8_t *to)
+/* Whether one header serves all blocks. */
+static inline bool PZ_CAT(are_equal)(const uint8_t *headers, unsigned nb)
+{
+    return memcmp(headers, headers + 1, nb - 1) == 0;
+}
+
+static inline uint8_t *PZ_CAT(put_number_headers)(const uint8_t *headers, unsigned nb,
+                                                  unsigned width, bool differences, uint8_t *to)
+{
+    const bool is_one = PZ_CAT(are_equal)(headers, nb);
+    const unsigned count = is_one ? 1 : nb;
+
+    *to++ = (uint8_t)((differences ? 2 : 1) | (width - 1) << 2 | is_one << 7);
+    memcpy(to, headers, count);
+    return to + count;
+}
+
+static inline size_t PZ_CAT(encode_numbers)(unsigned e, bool differences, const uint8_t *raw,
+                                            unsigned n, uint8_t *to)
 {
     const unsigned nb = (n + PZ_N - 1) / PZ_N;
-    uint8_t *const headers = to + 1, *next = headers + nb;
-    struct PZ_CAT(tail2) tail;
+    uint8_t headers[PZ_CHUNK_BLOCKS], planes[PZ_CHUNK_BYTES + PZ_CHUNK_BLOCKS * 16], *end = planes;
+    uint8_t *const begin = to;
+    PZ_TAIL2 tail;
     unsigned width;
 
     tail.count = 0;
     tail.seen = 0;
     pzi_levels_init(&tail.levels);
-    if (differences) {
-        memcpy(next, raw, PZ_W / 8);
-        next += PZ_W / 8;
-    }
     for (unsigned b = 0; b < nb; b++) {
-        struct PZ_CAT(cut2) cut;
-        PZ_CAT(numbers) z;
+        PZ_CUT2 cut;
+        PZ_NUMBERS z;
 
-        PZ_CAT(number_planes)(raw, n, b, differences, &z);
+        PZ_CAT(number_planes)(raw, n, b, e, differences, &z);
         cut = PZ_CAT(cut_of)(&z);
         headers[b] = (uint8_t)(cut.k | cut.exact << 7);
-        next = PZ_CAT(put_numbers)(&z, cut, &tail, next);
+        end = PZ_CAT(put_numbers)(&z, cut, &tail, end);
     }
     width = PZ_CAT(escape_width)(tail.seen);
-    *to = (uint8_t)((differences ? 2 : 1) | (width - 1) << 2);
-    return (size_t)(PZ_CAT(put_tail)(&tail, width, next) - to);
+    to = PZ_CAT(put_number_headers)(headers, nb, width, differences, to);
+    if (differences) {
+        memcpy(to, raw, PZ_W / 8);
+        to += PZ_W / 8;
+    }
+    memcpy(to, planes, (size_t)(end - planes));
+    return (size_t)(PZ_CAT(put_tail)(&tail, width, to + (end - planes)) - begin);
 }
 
 /* ---- Size model ----------------------------------------------------------------------------- */
 
-static inline size_t PZ_CAT(measure_numbers)(bool differences, const uint8_t *raw, unsigned n)
+static inline size_t PZ_CAT(measure_numbers)(unsigned e, bool differences, const uint8_t *raw,
+                                             unsigned n)
 {
     const unsigned nb = (n + PZ_N - 1) / PZ_N;
-    size_t bytes = 1 + nb + (differences ? PZ_W / 8 : 0);
+    uint8_t headers[PZ_CHUNK_BLOCKS];
+    size_t bytes = 1 + (differences ? PZ_W / 8 : 0);
     unsigned bits[PZI_LEVELS2] = {0}, escapes = 0;
     PZ_SYMBOL seen = 0;
 
     for (unsigned b = 0; b < nb; b++) {
         PZ_PLANE at_least[7], left;
-        struct PZ_CAT(cut2) cut;
-        PZ_CAT(numbers) z;
+        PZ_CUT2 cut;
+        PZ_NUMBERS z;
 
-        PZ_CAT(number_planes)(raw, n, b, differences, &z);
+        PZ_CAT(number_planes)(raw, n, b, e, differences, &z);
         cut = PZ_CAT(cut_of)(&z);
+        headers[b] = (uint8_t)(cut.k | cut.exact << 7);
         bytes += (cut.k + !cut.exact) * PZ_CAT(plane_bytes);
         if (cut.exact)
             continue;
@@ -141,40 +164,46 @@ static inline size_t PZ_CAT(measure_numbers)(bool differences, const uint8_t *ra
     }
     for (unsigned l = 1; l < PZI_LEVELS2; l++)
         bytes += pzi_plane_bytes(bits[l]);
+    bytes += PZ_CAT(are_equal)(headers, nb) ? 1 : nb;
     return bytes + pzi_plane_bytes((size_t)escapes * PZ_CAT(escape_width)(seen));
 }
 
 /* ---- Decoder -------------------------------------------------------------------------------- */
 
 /* Where the planes of a block lie, and its quotients as far as they are known. */
-struct PZ_CAT(quota) {
+PZ_QUOTA
+{
     const uint8_t *planes;
     unsigned k;
     PZ_PLANE at_least[7];
 };
 
 static inline pz_status PZ_CAT(take_numbers_header)(struct pzi_reader2 *from, unsigned nb,
-                                                    struct PZ_CAT(quota) * block, bool *exact,
-                                                    unsigned *width)
+                                                    PZ_QUOTA *block, bool *exact, unsigned *width)
 {
-    if (from->end - from->next < 1 + (int)nb)
+    const bool is_one = from->next[0] >> 7;
+    const unsigned count = is_one ? 1 : nb;
+
+    if (from->end - from->next < 1 + (int)count)
         return PZ_ERR_CHUNK_END;
-    *width = (from->next[0] >> 2) + 1;
+    *width = (from->next[0] >> 2 & 31) + 1;
     if (*width > PZ_W)
         return PZ_ERR_RANGE;
     for (unsigned b = 0; b < nb; b++) {
-        block[b].k = from->next[1 + b] & 0x7f;
-        exact[b] = from->next[1 + b] >> 7;
+        const uint8_t header = from->next[is_one ? 1 : 1 + b];
+
+        block[b].k = header & 0x7f;
+        exact[b] = header >> 7;
         if (block[b].k > (exact[b] ? PZ_W : PZ_W - 1u))
             return PZ_ERR_RANGE;
     }
-    from->next += 1 + nb;
+    from->next += 1 + count;
     return PZ_OK;
 }
 
 /* The planes of a block, of which those bits are zero that belong to no symbol. */
 static inline pz_status PZ_CAT(take_planes)(struct pzi_reader2 *from, bool exact, PZ_PLANE existing,
-                                            struct PZ_CAT(quota) * block)
+                                            PZ_QUOTA *block)
 {
     const unsigned planes = block->k + !exact;
     PZ_PLANE seen = PZ_P(of)(0, 0);
@@ -202,7 +231,7 @@ static inline PZ_PLANE PZ_CAT(deposit_next)(struct pzi_plane_reader *reader, PZ_
 }
 
 static inline pz_status PZ_CAT(take_quotients)(struct pzi_reader2 *from, unsigned nb,
-                                               struct PZ_CAT(quota) * block)
+                                               PZ_QUOTA *block)
 {
     pz_status status = PZ_OK;
 
@@ -218,8 +247,7 @@ static inline pz_status PZ_CAT(take_quotients)(struct pzi_reader2 *from, unsigne
 
 /* The planes of z from those of a block and from its quotients below 6; an escape counts as 0.
  * PZ_ERR_RANGE if a quotient does not fit the symbol. */
-static inline pz_status PZ_CAT(restore_planes)(const struct PZ_CAT(quota) * block,
-                                               PZ_CAT(numbers) * z)
+static inline pz_status PZ_CAT(restore_planes)(const PZ_QUOTA *block, PZ_NUMBERS *z)
 {
     const PZ_PLANE *const a = block->at_least;
     const PZ_PLANE four = PZ_P(without)(a[4], a[6]), two = PZ_P(without)(a[2], a[4]);
@@ -241,7 +269,7 @@ static inline pz_status PZ_CAT(restore_planes)(const struct PZ_CAT(quota) * bloc
 
 /* Adds the escaped quotients of a block to its numbers. */
 static inline pz_status PZ_CAT(take_escapes)(struct pzi_bit_reader *from, unsigned width,
-                                             const struct PZ_CAT(quota) * block, uint8_t *z)
+                                             const PZ_QUOTA *block, uint8_t *z)
 {
     PZ_PLANE escapes = block->at_least[6];
 
@@ -271,14 +299,14 @@ static inline pz_status PZ_CAT(finish_escapes)(struct pzi_reader2 *from,
 }
 
 static inline pz_status PZ_CAT(restore)(struct pzi_reader2 *from, unsigned nb, unsigned width,
-                                        const struct PZ_CAT(quota) * block, bool differences,
+                                        const PZ_QUOTA *block, unsigned e, bool differences,
                                         PZ_SYMBOL before, uint8_t *raw)
 {
     struct pzi_bit_reader escapes;
 
     pzi_reader_init(&escapes, from->next, (size_t)(from->end - from->next));
     for (unsigned b = 0; b < nb; b++, raw += PZ_BLOCK_BYTES) {
-        PZ_CAT(numbers) z;
+        PZ_NUMBERS z;
         pz_status status = PZ_CAT(restore_planes)(&block[b], &z);
 
         if (status != PZ_OK)
@@ -288,16 +316,16 @@ static inline pz_status PZ_CAT(restore)(struct pzi_reader2 *from, unsigned nb, u
         if (status != PZ_OK)
             return status;
         if (differences)
-            before = PZ_CAT(unfold)(before, raw);
+            before = PZ_CAT(unfold)(before, e != 0, raw);
     }
     return PZ_CAT(finish_escapes)(from, &escapes);
 }
 
-static inline pz_status PZ_CAT(decode_numbers)(bool differences, struct pzi_reader2 *from,
-                                               uint8_t *raw, unsigned n)
+static inline pz_status PZ_CAT(decode_numbers)(unsigned e, bool differences,
+                                               struct pzi_reader2 *from, uint8_t *raw, unsigned n)
 {
     const unsigned nb = (n + PZ_N - 1) / PZ_N;
-    struct PZ_CAT(quota) block[PZ_CHUNK_BLOCKS];
+    PZ_QUOTA block[PZ_CHUNK_BLOCKS];
     bool exact[PZ_CHUNK_BLOCKS];
     PZ_SYMBOL before = 0;
     unsigned width;
@@ -314,6 +342,6 @@ static inline pz_status PZ_CAT(decode_numbers)(bool differences, struct pzi_read
     if (status == PZ_OK)
         status = PZ_CAT(take_quotients)(from, nb, block);
     if (status == PZ_OK)
-        status = PZ_CAT(restore)(from, nb, width, block, differences, before, raw);
+        status = PZ_CAT(restore)(from, nb, width, block, e, differences, before, raw);
     return status;
 }

@@ -55,6 +55,22 @@ typedef uint16_t exponent_w64;
 #define PZ_SET PZ_CAT(planeset)
 #define PZ_SYMBOL PZ_CAT(symbol)
 
+/* Types of the templates of format 2. */
+#define PZ_SAMPLE struct PZ_CAT(sample)
+#define PZ_LAYOUT struct PZ_CAT(layout)
+#define PZ_CUT2 struct PZ_CAT(cut2)
+#define PZ_NUMBERS struct PZ_CAT(numbers)
+#define PZ_PARTS struct PZ_CAT(parts)
+#define PZ_TAIL2 struct PZ_CAT(tail2)
+#define PZ_QUOTA struct PZ_CAT(quota)
+
+/* Calls PZ_CAT(name)(e, ...) with a constant e, which is one of those that this width has. */
+#define PZ_WITH_E(e, name, ...) PZ_PASTE(PZ_WITH_E_, PZ_W)(e, PZ_CAT(name), __VA_ARGS__)
+#define PZ_WITH_E_8(e, f, ...) ((e) == 4 ? f(4, __VA_ARGS__) : f(5, __VA_ARGS__))
+#define PZ_WITH_E_16(e, f, ...) ((e) == 8 ? f(8, __VA_ARGS__) : f(5, __VA_ARGS__))
+#define PZ_WITH_E_32(e, f, ...) f(8, __VA_ARGS__)
+#define PZ_WITH_E_64(e, f, ...) f(11, __VA_ARGS__)
+
 /* PZ_LE(load), PZ_LE(store) of a plane of one word. */
 #define PZ_LE(op) PZ_PASTE(PZ_LE_, PZ_W)(op)
 #define PZ_LE_16(op) pzi_##op##_le64

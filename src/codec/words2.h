@@ -20,6 +20,8 @@ enum {
     PZI_PLANE2_BYTES = PZ_CHUNK_BYTES / 8    /* a bit for each of the smallest symbols */
 };
 
+#ifndef PZI_EXTRACT64
+
 /* Without an instruction for it, bits that have to move by 1, 2, 4, .. places go together. moves[s]
  * are those, in their places before step s, that move down by 2^s (Hacker's Delight, section 7-4).
  */
@@ -38,13 +40,29 @@ static inline void pzi_moves(uint64_t mask, uint64_t moves[6])
     }
 }
 
-/* The bits of a at the ones of the mask, moved together at the low end; its inverse, which takes as
- * many bits of a as the mask has ones. */
-static inline uint64_t pzi_extract64(uint64_t a, uint64_t mask)
+/* One bit after the other, where there are few. */
+enum { PZI_FEW_BITS = 20 };
+
+static inline uint64_t pzi_extract_few(uint64_t a, uint64_t mask)
 {
-#ifdef PZI_EXTRACT64
-    return PZI_EXTRACT64(a, mask);
-#else
+    uint64_t found = 0;
+
+    for (unsigned i = 0; mask != 0; i++, mask &= mask - 1)
+        found |= (uint64_t)((a & mask & (0 - mask)) != 0) << i;
+    return found;
+}
+
+static inline uint64_t pzi_deposit_few(uint64_t a, uint64_t mask)
+{
+    uint64_t found = 0;
+
+    for (; mask != 0; a >>= 1, mask &= mask - 1)
+        found |= mask & (0 - mask) & (0 - (a & 1));
+    return found;
+}
+
+static inline uint64_t pzi_extract_many(uint64_t a, uint64_t mask)
+{
     uint64_t moves[6];
 
     pzi_moves(mask, moves);
@@ -55,14 +73,10 @@ static inline uint64_t pzi_extract64(uint64_t a, uint64_t mask)
         a = (a ^ moving) | moving >> (1u << s);
     }
     return a;
-#endif
 }
 
-static inline uint64_t pzi_deposit64(uint64_t a, uint64_t mask)
+static inline uint64_t pzi_deposit_many(uint64_t a, uint64_t mask)
 {
-#ifdef PZI_DEPOSIT64
-    return PZI_DEPOSIT64(a, mask);
-#else
     uint64_t moves[6];
 
     pzi_moves(mask, moves);
@@ -72,7 +86,25 @@ static inline uint64_t pzi_deposit64(uint64_t a, uint64_t mask)
         a = (a & ~moves[s]) | moving;
     }
     return a & mask;
+}
+
+#define PZI_EXTRACT64(a, mask) \
+    (pzi_count64(mask) <= PZI_FEW_BITS ? pzi_extract_few(a, mask) : pzi_extract_many(a, mask))
+#define PZI_DEPOSIT64(a, mask) \
+    (pzi_count64(mask) <= PZI_FEW_BITS ? pzi_deposit_few(a, mask) : pzi_deposit_many(a, mask))
+
 #endif
+
+/* The bits of a at the ones of the mask, moved together at the low end; its inverse, which takes as
+ * many bits of a as the mask has ones. */
+static inline uint64_t pzi_extract64(uint64_t a, uint64_t mask)
+{
+    return PZI_EXTRACT64(a, mask);
+}
+
+static inline uint64_t pzi_deposit64(uint64_t a, uint64_t mask)
+{
+    return PZI_DEPOSIT64(a, mask);
 }
 
 /* The lowest `count` bits, 0 <= count <= 64. */

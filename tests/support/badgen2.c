@@ -12,10 +12,10 @@
 #include "bits.h"
 
 enum { BLOCK_BYTES = 128, CHUNK_BYTES = 4096 };
-enum { E, I, D };          /* modes */
-enum { Z = 1, S = 2 };     /* flags of mode E */
-enum { EXACT = 0x80 };     /* in a block header of modes I and D */
-enum { CODE_ESCAPES = 4 }; /* the code of mode E with 0 for an escape, 100 for class 0 */
+enum { E, I, D, C };             /* modes */
+enum { Z = 1, S = 2 };           /* flags of mode E */
+enum { U = 0x80, EXACT = 0x80 }; /* in byte 0 and in a block header of modes I and D */
+enum { CODE_ESCAPES = 4 };       /* the code of mode E with 0 for an escape, 100 for class 0 */
 
 static FILE *bad_file, *accept_file;
 
@@ -44,7 +44,7 @@ static void begin_e(struct bits *s, unsigned flags, unsigned j, unsigned base)
     put_byte(s, base);
 }
 
-/* Byte 0 of modes I and D. */
+/* Byte 0 of modes I and D, U = 0. */
 static void begin(struct bits *s, unsigned mode, unsigned escape_width)
 {
     put_byte(s, mode | (escape_width - 1) << 2);
@@ -79,10 +79,10 @@ static void put_zeros_e(struct bits *s)
 }
 
 /* The same for integers. */
-static void put_zeros_i(struct bits *s, unsigned blocks)
+static void put_zeros_i(struct bits *s)
 {
-    begin(s, I, 1);
-    put_bytes(s, blocks, EXACT);
+    put_byte(s, I | U);
+    put_byte(s, EXACT);
 }
 
 /* Streams. */
@@ -151,9 +151,9 @@ enum fault {
     TRAILING_BYTES,
     CHUNK_OVERRUN,
     CHUNK_LEFTOVER,
-    RESERVED_MODE,
     MODE_WITHOUT_EXPONENT,
     BASE,
+    CONSTANT_BITS,
     MAP,
     EMPTY_MASK,
     MASK,
@@ -177,9 +177,9 @@ static const struct {
     {"trailing_bytes", "PZ_ERR_TRAILING"},
     {"chunk_overrun", "PZ_ERR_CHUNK_END"},
     {"chunk_leftover", "PZ_ERR_CHUNK_END"},
-    {"reserved_mode", "PZ_ERR_MODE"},
     {"mode_without_exponent", "PZ_ERR_MODE"},
     {"base", "PZ_ERR_RANGE"},
+    {"constant_bits", "PZ_ERR_RANGE"},
     {"map", "PZ_ERR_MASK"},
     {"empty_mask", "PZ_ERR_MASK"},
     {"mask", "PZ_ERR_MASK"},
@@ -380,11 +380,11 @@ static void bad_overruns_d(void)
         {"overrun_d_planes", 13 + 1, "ends within the plane of block 0"},
         {"overrun_d_f", 13 + 2 + 5, "ends within the plane F of block 3"},
         {"overrun_d_levels", 13 + 8 + 4, "the last level is missing"},
-        {"overrun_d_escapes", 13 + 8 + 5 + 7, "an escape of 64 bits, 56 are there"},
+        {"overrun_d_escapes", 13 + 8 + 5 + 3, "an escape of 32 bits, 24 are there"},
     };
     struct bits s = {0};
 
-    begin(&s, D, 64);
+    begin(&s, D, 32);
     put_byte(&s, EXACT | 1);
     put_bytes(&s, 3, 0);
     bits_put(&s, 64, 1000);
@@ -394,13 +394,26 @@ static void bad_overruns_d(void)
     put_block_plane(&s, 64, 3, 4);
     for (unsigned l = 1; l <= 5; l++)
         put_plane(&s, "1");
-    bits_put(&s, 64, 6);
+    bits_put(&s, 32, 6);
     for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
         struct bits cut = s;
 
         cut.count = 8 * cuts[k].bytes;
         bad(cuts[k].name, 64, 11, 4 * BLOCK_BYTES, CHUNK_OVERRUN, &cut, cuts[k].reason);
     }
+}
+
+/* The same for the parts that only mode C has: 10 constant bits of float32. */
+static void bad_overruns_c(void)
+{
+    struct bits s = {0};
+
+    put_byte(&s, C | Z << 2);
+    put_byte(&s, 127);
+    bad("overrun_c_count", 32, 8, 128, CHUNK_OVERRUN, &s, "ends before t");
+    put_byte(&s, 10);
+    put_byte(&s, 0x55);
+    bad("overrun_c_constant", 32, 8, 128, CHUNK_OVERRUN, &s, "ends within the constant bits");
 }
 
 /* The bytes are there, but they belong to the payload of the next chunk. */
@@ -426,7 +439,7 @@ static void bad_leftovers(void)
     put_zeros_e(&e);
     put_byte(&e, 0);
     bad("leftover_e", 16, 8, 128, CHUNK_LEFTOVER, &e, "the map is the end, a byte follows");
-    put_zeros_i(&i, 1);
+    put_zeros_i(&i);
     put_byte(&i, 0);
     bad("leftover_i", 8, 0, 128, CHUNK_LEFTOVER, &i, "block 0 has no planes, a byte follows");
     begin(&d, D, 1);
@@ -444,31 +457,27 @@ static void bad_leftovers(void)
 
 static void bad_modes(void)
 {
-    static const unsigned pairs[][2] = {{8, 0}, {16, 8}, {32, 0}, {64, 11}};
     struct stream t = {0};
-    struct bits second = {0};
+    struct bits first = {0}, second = {0};
     char name[32];
 
-    for (unsigned k = 0; k < 4; k++) {
-        struct bits s = {0};
-
-        begin(&s, 3, 1);
-        put_bytes(&s, 20, 0);
-        snprintf(name, sizeof name, "mode_3_w%u", pairs[k][0]);
-        bad(name, pairs[k][0], pairs[k][1], 128, RESERVED_MODE, &s, "the reserved mode");
-    }
-    add_zeros_e(&t);
-    begin(&second, 3, 1);
-    add_chunk(&t, &second);
-    bad_stream("mode_3_second_chunk", 16, 8, 4096 + 2, RESERVED_MODE, 1, &t,
-               "the reserved mode in chunk 1");
     for (unsigned w = 8; w <= 64; w *= 2) {
-        struct bits s = {0};
+        struct bits e = {0}, c = {0};
 
-        put_zeros_e(&s);
+        put_zeros_e(&e);
         snprintf(name, sizeof name, "mode_e_for_integers_w%u", w);
-        bad(name, w, 0, 128, MODE_WITHOUT_EXPONENT, &s, "mode E, and e = 0");
+        bad(name, w, 0, 128, MODE_WITHOUT_EXPONENT, &e, "mode E, and e = 0");
+        put_byte(&c, C);
+        put_bytes(&c, 20, 1);
+        snprintf(name, sizeof name, "mode_c_for_integers_w%u", w);
+        bad(name, w, 0, 128, MODE_WITHOUT_EXPONENT, &c, "mode C, and e = 0");
     }
+    put_zeros_i(&first);
+    add_chunk(&t, &first);
+    put_byte(&second, C);
+    add_chunk(&t, &second);
+    bad_stream("mode_c_second_chunk", 16, 0, 4096 + 2, MODE_WITHOUT_EXPONENT, 1, &t,
+               "mode C in chunk 1, and e = 0");
 }
 
 /* Bad: mode E. */
@@ -491,6 +500,31 @@ static void bad_bases(void)
     bad_base("base_e5_w16", 16, 5, 32);
     bad_base("base_e11", 64, 11, 2048);
     bad_base("base_e11_large", 64, 11, 0x8000);
+}
+
+/* t constant bits in all coded symbols, of which there are none. */
+static void bad_constant(const char *name, unsigned w, unsigned e, unsigned constant_bits)
+{
+    struct bits s = {0};
+
+    put_byte(&s, C | Z << 2);
+    bits_put(&s, e > 8 ? 16 : 8, 1);
+    put_byte(&s, constant_bits);
+    put_bytes(&s, (constant_bits + 7) / 8, 0);
+    put_map(&s, 0);
+    bad(name, w, e, 128, CONSTANT_BITS, &s, "no such number of constant bits");
+}
+
+static void bad_constants(void)
+{
+    bad_constant("constant_none", 16, 8, 0);
+    bad_constant("constant_bits_e4", 8, 4, 4);
+    bad_constant("constant_bits_e5", 8, 5, 3);
+    bad_constant("constant_bits_float16", 16, 5, 11);
+    bad_constant("constant_bits_bfloat16", 16, 8, 8);
+    bad_constant("constant_bits_float32", 32, 8, 24);
+    bad_constant("constant_bits_float64", 64, 11, 53);
+    bad_constant("constant_bits_255", 64, 11, 255);
 }
 
 static void bad_map(const char *name, unsigned w, unsigned e, size_t raw_bytes, uint32_t blocks,
@@ -594,7 +628,7 @@ static void bad_widths(unsigned w)
     struct bits width = {0}, above = {0}, inexact = {0}, last = {0};
     char name[48];
 
-    if (w < 64) {
+    if (w < 32) {
         begin(&width, I, w + 1);
         put_byte(&width, EXACT);
         snprintf(name, sizeof name, "escape_width_w%u", w);
@@ -615,7 +649,7 @@ static void bad_widths(unsigned w)
         put_block_plane(&inexact, w, 0, 0);
     snprintf(name, sizeof name, "block_bits_not_exact_w%u", w);
     bad(name, w, 0, 2 * 128, BLOCK_BITS_NOT_EXACT, &inexact, "block 1 has w bits and a quotient");
-    begin(&last, I, w);
+    begin(&last, I, 1);
     put_byte(&last, 127);
     snprintf(name, sizeof name, "block_bits_127_w%u", w);
     bad(name, w, 0, 128, BLOCK_BITS, &last, "block 0 has 127 bits");
@@ -676,8 +710,8 @@ static void bad_quotients(void)
     bad_quotient("quotient_w8_top", 8, 4, D, 5, 8, 8);
     bad_quotient("quotient_w16", 16, 8, D, 8, 9, 256);
     bad_quotient("quotient_w32", 32, 0, I, 1, 32, UINT64_C(1) << 31);
-    bad_quotient("quotient_w64", 64, 0, I, 4, 64, UINT64_C(1) << 60);
-    bad_quotient("quotient_w64_all", 64, 11, D, 4, 64, UINT64_MAX);
+    bad_quotient("quotient_w64", 64, 0, I, 40, 32, UINT64_C(1) << 24);
+    bad_quotient("quotient_w64_all", 64, 11, D, 33, 32, UINT32_MAX);
 }
 
 /* Quotients that need no escape: q = 2 and k = w - 1 lead to 2^w as well. */
@@ -701,7 +735,7 @@ static void bad_small_quotient(void)
 
 static void bad_plane_paddings(void)
 {
-    struct bits first = {0}, last = {0}, sign = {0}, escape = {0};
+    struct bits first = {0}, last = {0}, sign = {0}, escape = {0}, constant = {0};
 
     begin_e(&first, 0, 0, 15);
     put_bytes(&first, 13, 0);
@@ -726,6 +760,13 @@ static void bad_plane_paddings(void)
     put_plane(&escape, "11111 001");
     bad("plane_padding_escapes", 8, 0, 128, PLANE_PADDING, &escape,
         "one escape of 5 bits, bit 7 of the plane is 1");
+    put_byte(&constant, C | Z << 2);
+    put_byte(&constant, 127);
+    put_byte(&constant, 3);
+    put_plane(&constant, "101 00001");
+    put_map(&constant, 0);
+    bad("plane_padding_constant", 16, 8, 128, PLANE_PADDING, &constant,
+        "3 constant bits, bit 7 of their plane is 1");
 }
 
 /* Each level in turn has a bit too many.  Mode E: class 3 of code 0, 111000. */
@@ -807,10 +848,12 @@ static void all_bad(void)
     bad_trailing();
     bad_overruns_e();
     bad_overruns_d();
+    bad_overruns_c();
     bad_overrun_into_next();
     bad_leftovers();
     bad_modes();
     bad_bases();
+    bad_constants();
     bad_maps();
     bad_masks();
     bad_classes();
@@ -921,6 +964,41 @@ static void accept_escapes(void)
     accept_escape("escape_of_0", 127, 0, "escapes of the exponent 0");
 }
 
+/* 40 floats whose mantissas end alike, in mode C with all m bits and with one, and in mode E. */
+static void accept_constant(const char *name, unsigned mode, unsigned constant_bits,
+                            const char *reason)
+{
+    struct tensor x = {16, 8, 2 * 40, {0}};
+    struct bits s = {0};
+
+    for (unsigned i = 0; i < 40; i++)
+        set_symbol(&x, i, (i % 3 == 0 ? 0x3F00 : 0x3F80) | 0x55);
+    put_byte(&s, mode);
+    put_byte(&s, 127);
+    if (mode == C) {
+        put_byte(&s, constant_bits);
+        put_byte(&s, 0x55 & ((1u << constant_bits) - 1));
+    }
+    for (unsigned i = 0; constant_bits == 0 && i < 40; i++)
+        put_byte(&s, 0x55 | (i % 3 == 0 ? 0x80 : 0));
+    for (unsigned i = 0; constant_bits > 0 && i < 40; i++)
+        bits_put_one(&s, i % 3 == 0);
+    for (unsigned bit = 7; constant_bits > 0 && bit-- > constant_bits;)
+        put_bytes(&s, 5, 0x55 >> bit & 1 ? 0xFF : 0);
+    for (unsigned i = 0; i < 40; i++) /* code 0: 0 for class 0, 10 for class 1 */
+        if (i % 3 == 0)
+            bits_put_one(&s, 0);
+    bits_align(&s);
+    accept(name, &x, &s, reason);
+}
+
+static void accept_constants(void)
+{
+    accept_constant("constant_7", C, 7, "7 constant bits; canonical");
+    accept_constant("constant_2", C, 2, "7 constant bits, of which 2 are taken");
+    accept_constant("constant_0", E, 0, "7 constant bits, in mode E");
+}
+
 static void accept_masks(void)
 {
     struct tensor x = {16, 8, 2 * BLOCK_BYTES, {0}}, zeros = x;
@@ -1001,18 +1079,38 @@ static void accept_wide_block(unsigned w)
     put_bytes(&inexact, BLOCK_BYTES, 0);
     snprintf(name, sizeof name, "block_not_exact_w%u", w);
     accept(name, &x, &inexact, "zeros in w - 1 planes and a quotient");
-    begin(&width, I, w);
-    put_bytes(&width, 2, EXACT);
+    begin(&width, I, w < 32 ? w : 32);
+    put_byte(&width, EXACT);
+    put_byte(&width, EXACT);
     snprintf(name, sizeof name, "escape_width_w%u", w);
-    accept(name, &x, &width, "escapes of w bits, of which there are none");
+    accept(name, &x, &width, "the widest escapes, of which there are none");
 }
 
-/* z = 0, 2^w - 1, 2^w - 1, 0 ...: from 0 to the lowest place of the order and back. */
+/* z = 0, 2^w - 1, 2^w - 1, 0 ...: from 0 to the lowest integer and back. */
 static void accept_differences(unsigned w)
 {
     struct tensor x = {w, 0, 2 * BLOCK_BYTES, {0}};
     struct bits s = {0};
     char name[32];
+
+    x.content[2 * (w / 8) - 1] = 0x80;
+    begin(&s, D, 1);
+    put_byte(&s, EXACT | w);
+    put_byte(&s, EXACT);
+    bits_put(&s, w, 0);
+    for (unsigned p = 0; p < w; p++)
+        put_block_plane(&s, w, 1, 3);
+    snprintf(name, sizeof name, "difference_extremes_w%u", w);
+    accept(name, &x, &s, "0, 2^(w-1), 0: the difference is 2^(w-1) both times");
+}
+
+/* The same in the order of floating-point numbers: from +0 to the NaN of all ones, which is lowest.
+ */
+static void accept_float_differences(unsigned w, unsigned e)
+{
+    struct tensor x = {w, e, 2 * BLOCK_BYTES, {0}};
+    struct bits s = {0};
+    char name[40];
 
     set_symbol(&x, 1, UINT64_MAX);
     begin(&s, D, 1);
@@ -1021,8 +1119,8 @@ static void accept_differences(unsigned w)
     bits_put(&s, w, 0);
     for (unsigned p = 0; p < w; p++)
         put_block_plane(&s, w, 1, 3);
-    snprintf(name, sizeof name, "difference_extremes_w%u", w);
-    accept(name, &x, &s, "0, 2^w - 1, 0: the difference is 2^(w-1) both times");
+    snprintf(name, sizeof name, "difference_extremes_w%u_e%u", w, e);
+    accept(name, &x, &s, "+0, the lowest NaN, +0: the difference is 2^(w-1) both times");
 }
 
 static void accept_base_symbol(unsigned w)
@@ -1034,27 +1132,28 @@ static void accept_base_symbol(unsigned w)
     begin(&s, D, 1);
     put_byte(&s, EXACT | 2);
     put_byte(&s, EXACT);
-    bits_put(&s, w - 1, 0); /* -0 */
-    bits_put(&s, 1, 1);
+    bits_put(&s, w, UINT64_MAX);
     put_block_plane(&s, w, 0, 0);
     put_block_plane(&s, w, 0, 1);
     snprintf(name, sizeof name, "base_symbol_w%u", w);
-    accept(name, &x, &s, "zeros; the base symbol is -0, one place below, and z_0 is 2");
+    accept(name, &x, &s, "zeros; the base symbol is -1, and z_0 is 2");
 }
 
-/* Symbol 2 is `quotient`, escaped with w bits. */
+/* Symbol 2 is `quotient`, escaped with w bits or 32. */
 static void accept_quotient(const char *name, unsigned w, uint64_t quotient, const char *reason)
 {
     struct tensor x = {w, 0, BLOCK_BYTES, {0}};
     struct bits s = {0};
+    unsigned width = w < 32 ? w : 32;
 
     set_symbol(&x, 2, quotient);
-    begin(&s, I, w);
+    begin(&s, I, width);
+    s.bytes[0] |= U;
     put_byte(&s, 0);
     put_block_plane(&s, w, 2, 3);
     for (unsigned l = 1; l <= 5; l++)
         put_plane(&s, "1");
-    bits_put(&s, w, quotient);
+    bits_put(&s, width, quotient);
     accept(name, &x, &s, reason);
 }
 
@@ -1062,8 +1161,25 @@ static void accept_quotients(void)
 {
     accept_quotient("quotient_0", 16, 0, "an escape of the quotient 0");
     accept_quotient("quotient_5", 32, 5, "an escape of the quotient 5");
-    accept_quotient("quotient_largest_w8", 8, 0xFF, "an escape of 8 bits; canonical");
-    accept_quotient("quotient_largest_w64", 64, UINT64_MAX, "an escape of 64 bits");
+    accept_quotient("quotient_largest_w8", 8, 0xFF, "an escape of 8 bits");
+    accept_quotient("quotient_largest_w64", 64, UINT32_MAX, "an escape of 32 bits");
+}
+
+/* One header for three blocks, one for each of them, and one for a single block. */
+static void accept_headers(void)
+{
+    struct tensor x = {16, 0, 2 * BLOCK_BYTES + 10, {0}}, one = {16, 0, 10, {0}};
+    struct bits u = {0}, each = {0}, single = {0};
+
+    put_byte(&u, I | U);
+    put_byte(&u, EXACT);
+    accept("header_for_all", &x, &u, "U = 1; canonical");
+    put_byte(&each, I);
+    put_bytes(&each, 3, EXACT);
+    accept("headers_equal", &x, &each, "U = 0, and all block headers are equal");
+    put_byte(&single, I);
+    put_byte(&single, EXACT);
+    accept("header_of_one", &one, &single, "U = 0, and there is one block");
 }
 
 /* Quotients 0 .. 5 without an escape, in a block that is short. */
@@ -1109,7 +1225,7 @@ static void accept_chunks(void)
 
     add_raw_chunk(&stored, BLOCK_BYTES, zeros.content, BLOCK_BYTES);
     accept_stream("raw_chunk_of_zeros", &zeros, &stored, "raw though coding would shrink it");
-    put_zeros_i(&s, 1);
+    put_zeros_i(&s);
     accept("three_bytes_in_two", &three, &s, "3 bytes of input in a payload of 2; canonical");
     accept_stream("empty", &none, &empty, "an empty input; canonical");
 }
@@ -1158,6 +1274,7 @@ static void all_accepted(void)
         accept_code(j);
     accept_bases();
     accept_escapes();
+    accept_constants();
     accept_masks();
     accept_signs();
     accept_last_symbol(8, 4);
@@ -1172,7 +1289,12 @@ static void all_accepted(void)
         accept_differences(w);
     for (unsigned w = 8; w <= 64; w *= 2)
         accept_base_symbol(w);
+    accept_float_differences(8, 4);
+    accept_float_differences(16, 8);
+    accept_float_differences(32, 8);
+    accept_float_differences(64, 11);
     accept_quotients();
+    accept_headers();
     accept_small_quotients();
     accept_integers_for_floats();
     accept_chunks();

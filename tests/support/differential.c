@@ -69,9 +69,9 @@ pz_status differential_status2(enum pzref2_error error)
         [PZREF2_TRAILING_BYTES] = PZ_ERR_TRAILING,
         [PZREF2_CHUNK_OVERRUN] = PZ_ERR_CHUNK_END,
         [PZREF2_CHUNK_LEFTOVER] = PZ_ERR_CHUNK_END,
-        [PZREF2_RESERVED_MODE] = PZ_ERR_MODE,
         [PZREF2_MODE_WITHOUT_EXPONENT] = PZ_ERR_MODE,
         [PZREF2_BASE] = PZ_ERR_RANGE,
+        [PZREF2_CONSTANT_BITS] = PZ_ERR_RANGE,
         [PZREF2_MAP] = PZ_ERR_MASK,
         [PZREF2_EMPTY_MASK] = PZ_ERR_MASK,
         [PZREF2_MASK] = PZ_ERR_MASK,
@@ -278,7 +278,8 @@ static bool same_sizes2(const struct stream *stream, const pz_stats *stats)
            stats->payload_bits == 8 * sizes.payload_bytes &&
            (blocks[PZ_EXPONENTS] + 31) / 32 == sizes.modes[PZREF2_E] &&
            (blocks[PZ_INTEGERS] + 31) / 32 == sizes.modes[PZREF2_I] &&
-           (blocks[PZ_DIFFERENCES] + 31) / 32 == sizes.modes[PZREF2_D];
+           (blocks[PZ_DIFFERENCES] + 31) / 32 == sizes.modes[PZREF2_D] &&
+           (blocks[PZ_CONSTANTS] + 31) / 32 == sizes.modes[PZREF2_C];
 }
 
 static const char *compare_sizes(const struct stream *stream, const uint8_t *raw)

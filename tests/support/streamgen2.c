@@ -7,7 +7,7 @@
 #include "bits.h"
 
 enum { BLOCK_BYTES = 128, CHUNK_BYTES = 4096, MAX_SYMBOLS = 4096, MAX_BLOCKS = 32 };
-enum { MODE_E, MODE_I, MODE_D };
+enum { MODE_E, MODE_I, MODE_D, MODE_C };
 enum { ATTEMPTS = 12 };
 
 /* The codes by the lengths of classes 0 to 9 and of the escape; the last one is that of quotients 0
@@ -82,7 +82,7 @@ static void put_levels(struct generator *g, const struct words *words)
     }
 }
 
-/* Mode E. */
+/* Modes E and C. */
 
 static unsigned exponent(const struct generator *g, uint64_t symbol)
 {
@@ -127,19 +127,18 @@ static void put_masks(struct generator *g, const bool coded[MAX_SYMBOLS])
             bits_put_one(&g->bits, i < g->n && coded[i]);
 }
 
-/* Map and masks, or nothing; packs the coded symbols and returns their number. */
-static unsigned put_coded(struct generator *g, bool masked, uint64_t packed[MAX_SYMBOLS])
+/* Packs the coded symbols and returns their number. */
+static unsigned pack(struct generator *g, bool masked, bool coded[MAX_SYMBOLS],
+                     uint64_t packed[MAX_SYMBOLS])
 {
-    bool coded[MAX_SYMBOLS], zeros = false;
+    bool zeros = false;
     unsigned c = 0;
 
     for (unsigned i = 0; i < g->n; i++)
         zeros |= g->symbol[i] == 0;
-    memset(coded, !masked, sizeof coded);
-    if (masked) {
+    memset(coded, !masked, MAX_SYMBOLS);
+    if (masked)
         choose_coded(g, coded);
-        put_masks(g, coded);
-    }
     g->counts[STREAMGEN2_MASKS] += masked;
     g->counts[STREAMGEN2_MASKS_UNNEEDED] += masked && !zeros;
     g->counts[STREAMGEN2_ZERO_UNMASKED] += !masked && zeros;
@@ -163,19 +162,46 @@ static void choose_classes(struct generator *g, unsigned base, const uint64_t *p
     }
 }
 
-/* Records of whole bytes, and planes of the bits above them: code bit 1, below it the mantissa. */
-static void put_mantissas(struct generator *g, const uint64_t *packed, const struct words *classes)
+/* Records of whole bytes, and planes of the bits above them: code bit 1, below it the mantissa
+ * without its constant bits. */
+static void put_mantissas(struct generator *g, unsigned constant_bits, const uint64_t *packed,
+                          const struct words *classes)
 {
-    unsigned record = (g->m + 1) / 8 * 8;
+    unsigned top = g->m - constant_bits, record = (top + 1) / 8 * 8;
 
     for (unsigned i = 0; i < classes->count; i++)
         bits_put(&g->bits, record,
-                 low_bits(packed[i], g->m) | (uint64_t)(word(classes, i) >> 5) << g->m);
-    for (unsigned p = 0; record + p <= g->m; p++) {
+                 low_bits(packed[i], g->m) >> constant_bits | (uint64_t)(word(classes, i) >> 5)
+                                                                  << top);
+    for (unsigned p = 0; record + p <= top; p++) {
         for (unsigned i = 0; i < classes->count; i++)
             bits_put(&g->bits, 1, p == 0 ? word(classes, i) >> 5 : packed[i] >> (g->m - p));
         bits_align(&g->bits);
     }
+}
+
+/* How many of the lowest mantissa bits are taken as constant. */
+static unsigned choose_constant_bits(struct generator *g, const uint64_t *packed, unsigned c)
+{
+    unsigned bits = 0, taken;
+
+    for (bool same = true; same && bits < g->m; bits += same)
+        for (unsigned i = 1; i < c; i++)
+            same &= (packed[i] >> bits & 1) == (packed[0] >> bits & 1);
+    taken = careless(g) ? (unsigned)rng_below(g->rng, bits + 1) : bits;
+    g->counts[STREAMGEN2_MODE_C] += taken > 0;
+    g->counts[STREAMGEN2_FEWER_CONSTANT_BITS] += taken < bits;
+    return taken;
+}
+
+/* What stands between the base and the map. */
+static void put_constant(struct generator *g, unsigned bits, const uint64_t *packed, unsigned c)
+{
+    if (bits == 0)
+        return;
+    bits_put(&g->bits, 8, bits);
+    bits_put(&g->bits, bits, c > 0 ? packed[0] : 0);
+    bits_align(&g->bits);
 }
 
 static void put_signs(struct generator *g, bool present, const uint64_t *packed, unsigned c)
@@ -220,29 +246,32 @@ static unsigned choose_base(struct generator *g, bool *negative)
     return base;
 }
 
-static void put_mode_e(struct generator *g)
+static void put_exponents(struct generator *g)
 {
-    bool negative, masked = !rng_one_in(g->rng, 3), signs;
-    unsigned base = choose_base(g, &negative);
+    bool negative, masked = !rng_one_in(g->rng, 3), coded[MAX_SYMBOLS], signs;
+    unsigned base = choose_base(g, &negative), constant_bits;
     struct words classes = {0};
     uint64_t packed[MAX_SYMBOLS];
-    size_t flags_at = g->bits.count / 8;
 
     signs = negative || careless(g);
-    bits_put(&g->bits, 8, 0); /* not known yet */
-    put_exponent(g, base);
-    classes.count = put_coded(g, masked, packed);
+    classes.count = pack(g, masked, coded, packed);
     choose_classes(g, base, packed, &classes);
     classes.code = careless(g) ? (unsigned)rng_below(g->rng, 16) : best_code(&classes);
-    g->bits.bytes[flags_at] =
-        (uint8_t)(MODE_E | (unsigned)masked << 2 | (unsigned)signs << 3 | classes.code << 4);
-    put_mantissas(g, packed, &classes);
+    constant_bits = choose_constant_bits(g, packed, classes.count);
+    bits_put(&g->bits, 8,
+             (constant_bits > 0 ? MODE_C : MODE_E) | (unsigned)masked << 2 | (unsigned)signs << 3 |
+                 classes.code << 4);
+    put_exponent(g, base);
+    put_constant(g, constant_bits, packed, classes.count);
+    if (masked)
+        put_masks(g, coded);
+    put_mantissas(g, constant_bits, packed, &classes);
     put_signs(g, signs, packed, classes.count);
     put_levels(g, &classes);
     for (unsigned i = 0; i < classes.count; i++)
         if (classes.value[i] == 10)
             put_exponent(g, exponent(g, packed[i]));
-    g->counts[STREAMGEN2_MODE_E]++;
+    g->counts[STREAMGEN2_MODE_E] += constant_bits == 0;
     g->counts[STREAMGEN2_SIGNS] += signs;
     g->counts[STREAMGEN2_SIGNS_UNNEEDED] += signs && !negative;
     g->counts[STREAMGEN2_CODE + classes.code]++;
@@ -250,12 +279,13 @@ static void put_mode_e(struct generator *g)
 
 /* Modes I and D. */
 
-/* Place of a symbol in the order of floating-point numbers, -NaN first, as a number of w bits. */
+/* Place of a symbol in the order of integers, or of floating-point numbers with -NaN first, as a
+ * number of w bits. */
 static uint64_t place(const struct generator *g, uint64_t symbol)
 {
     uint64_t sign = UINT64_C(1) << (g->w - 1);
 
-    return is_negative(g, symbol) ? sign + (sign - 1 - (symbol - sign)) : symbol;
+    return g->e > 0 && is_negative(g, symbol) ? sign + (sign - 1 - (symbol - sign)) : symbol;
 }
 
 static uint64_t difference(const struct generator *g, uint64_t from, uint64_t to)
@@ -292,6 +322,10 @@ static void choose_block(struct generator *g, struct numbers *d, unsigned b)
         d->k[b] = need - 1 - (unsigned)rng_below(g->rng, need < 4 ? need : 4);
     if (careless(g) && need < g->w)
         d->k[b] = need + (unsigned)rng_below(g->rng, g->w - need);
+    if (b > 0 && rng_one_in(g->rng, 2) && d->k[0] >= need) { /* so that U has a chance */
+        d->k[b] = d->k[0];
+        d->exact[b] = d->exact[0];
+    }
     g->counts[STREAMGEN2_EXACT] += d->exact[b];
     g->counts[STREAMGEN2_EXACT_WIDE] += d->exact[b] && d->k[b] > need;
 }
@@ -327,12 +361,14 @@ struct quotients {
 
 static void choose_quotients(struct generator *g, const struct numbers *d, struct quotients *q)
 {
+    unsigned widest = g->w < 32 ? g->w : 32;
+
     memset(q, 0, sizeof *q);
     q->words.code = QUOTIENT_CODE;
     q->escape_bits = 1;
     for (unsigned i = 0; i < g->n; i++) {
         uint64_t quotient = d->exact[i / g->N] ? 0 : d->z[i] >> d->k[i / g->N];
-        bool unneeded = quotient > 0 && quotient < 6 && careless(g) && rng_one_in(g->rng, 8);
+        bool unneeded = quotient > 0 && quotient < 6 && careless(g) && rng_one_in(g->rng, 4);
 
         if (d->exact[i / g->N])
             continue;
@@ -346,10 +382,23 @@ static void choose_quotients(struct generator *g, const struct numbers *d, struc
         if (bit_length(quotient) > q->escape_bits)
             q->escape_bits = bit_length(quotient);
     }
-    if (careless(g) && q->escape_bits < g->w) {
-        q->escape_bits += 1 + (unsigned)rng_below(g->rng, g->w - q->escape_bits);
+    if (careless(g) && q->escape_bits < widest) {
+        q->escape_bits += 1 + (unsigned)rng_below(g->rng, widest - q->escape_bits);
         g->counts[STREAMGEN2_WIDE_ESCAPE]++;
     }
+}
+
+/* Whether one header stands for all blocks. */
+static bool choose_header(struct generator *g, const struct numbers *d)
+{
+    bool equal = true, one;
+
+    for (unsigned b = 1; b < g->nb; b++)
+        equal &= d->k[b] == d->k[0] && d->exact[b] == d->exact[0];
+    one = equal && !careless(g);
+    g->counts[STREAMGEN2_ONE_HEADER] += one;
+    g->counts[STREAMGEN2_EQUAL_HEADERS] += equal && !one;
+    return one;
 }
 
 static void put_numbers(struct generator *g, unsigned mode)
@@ -357,11 +406,13 @@ static void put_numbers(struct generator *g, unsigned mode)
     uint64_t base = careless(g) ? low_bits(rng_next(g->rng), g->w) : g->symbol[0];
     struct numbers d;
     struct quotients q;
+    bool one_header;
 
     choose_numbers(g, mode, base, &d);
     choose_quotients(g, &d, &q);
-    bits_put(&g->bits, 8, mode | (q.escape_bits - 1) << 2);
-    for (unsigned b = 0; b < g->nb; b++)
+    one_header = choose_header(g, &d);
+    bits_put(&g->bits, 8, mode | (q.escape_bits - 1) << 2 | (unsigned)one_header << 7);
+    for (unsigned b = 0; b < (one_header ? 1 : g->nb); b++)
         bits_put(&g->bits, 8, d.k[b] | (unsigned)d.exact[b] << 7);
     if (mode == MODE_D)
         bits_put(&g->bits, g->w, base);
@@ -394,7 +445,7 @@ static void put_chunk(struct generator *g)
     memset(&g->bits, 0, sizeof g->bits);
     memset(g->counts, 0, sizeof g->counts);
     if (mode == MODE_E && g->e > 0)
-        put_mode_e(g);
+        put_exponents(g);
     else
         put_numbers(g, mode == MODE_E ? MODE_I : mode);
 }

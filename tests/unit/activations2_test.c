@@ -120,8 +120,8 @@ TEST(no_class_is_worse_than_in_format_1)
                      class->coded2_bytes, class->coded1_bytes);
         CHECK(100 * class->coded2_bytes <= 101 * class->coded1_bytes);
     }
-    CHECK(ratio(find_group(&classes, "bool Dropout mask")) >= 7.4);
-    CHECK(ratio(find_group(&classes, "int64 Indices")) >= 9.3);
+    CHECK(ratio(find_group(&classes, "bool Dropout mask")) >= 7.9);
+    CHECK(ratio(find_group(&classes, "int64 Indices")) >= 9.4);
     activations_free(all);
 }
 
@@ -199,7 +199,7 @@ TEST(other_floats)
     static const struct {
         unsigned w, e;
         double least;
-    } types[] = {{16, 5, 1.40}, {64, 11, 1.32}, {8, 4, 1.53}, {8, 5, 1.76}};
+    } types[] = {{16, 5, 1.40}, {64, 11, 2.70}, {8, 4, 1.59}, {8, 5, 1.76}};
     struct activations *all = activations_load();
 
     for (unsigned k = 0; k < sizeof types / sizeof *types; k++) {

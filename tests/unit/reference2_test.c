@@ -28,9 +28,9 @@ static const char *const faults[PZREF2_ERRORS] = {
     [PZREF2_TRAILING_BYTES] = "trailing_bytes",
     [PZREF2_CHUNK_OVERRUN] = "chunk_overrun",
     [PZREF2_CHUNK_LEFTOVER] = "chunk_leftover",
-    [PZREF2_RESERVED_MODE] = "reserved_mode",
     [PZREF2_MODE_WITHOUT_EXPONENT] = "mode_without_exponent",
     [PZREF2_BASE] = "base",
+    [PZREF2_CONSTANT_BITS] = "constant_bits",
     [PZREF2_MAP] = "map",
     [PZREF2_EMPTY_MASK] = "empty_mask",
     [PZREF2_MASK] = "mask",
@@ -86,7 +86,8 @@ static void check_level(unsigned type, bool fast, const uint8_t *raw, size_t raw
     CHECK_EQ_U64(coded[bound], 0x5A);
     CHECK_EQ_U64(bytes, sizes.coded_bytes);
     CHECK_EQ_U64(sizes.chunks, (raw_bytes + 4095) / 4096);
-    CHECK_EQ_U64(sizes.modes[PZREF2_E] + sizes.modes[PZREF2_I] + sizes.modes[PZREF2_D],
+    CHECK_EQ_U64(sizes.modes[PZREF2_E] + sizes.modes[PZREF2_C] + sizes.modes[PZREF2_I] +
+                     sizes.modes[PZREF2_D],
                  sizes.chunks);
     CHECK_EQ_U64(decode_exact(w, e, coded, bytes, raw, raw_bytes, &chunk), PZREF2_OK);
     CHECK_EQ_I64(chunk, -7);
@@ -281,7 +282,7 @@ TEST(worked_example)
     static const uint8_t mode_e[] = {0x16, 0x00, 0x18, 0x80, 0x00, 0x40, 0xc0, 0x20,
                                      0x80, 0x80, 0x60, 0x80, 0xc0, 0x8f, 0x48, 0xe6,
                                      0x22, 0x08, 0x6d, 0x0c, 0x02, 0x03, 0x02, 0x57};
-    static const uint8_t mode_d[] = {0x15, 0x00, 0x1e, 0x00, 0xe8, 0x03, 0x00, 0x00,
+    static const uint8_t mode_d[] = {0x15, 0x00, 0x9e, 0x00, 0xe8, 0x03, 0x00, 0x00,
                                      0x00, 0x00, 0x00, 0x00, 0xf6, 0xfd, 0xff, 0x1f,
                                      0x1a, 0x09, 0x1f, 0x06, 0x03, 0xac, 0xa7};
     uint8_t raw[128], coded[130];
@@ -349,6 +350,7 @@ TEST(golden_streams_cover_modes)
         CHECK(modes[type][types[type].e > 0 ? PZREF2_E : PZREF2_I] > 0);
         CHECK_EQ_U64(modes[type][types[type].e > 0 ? PZREF2_I : PZREF2_E], 0);
         CHECK(modes[type][PZREF2_D] > 0);
+        CHECK_EQ_U64(modes[type][PZREF2_C] > 0, types[type].e > 0);
     }
 }
 
