@@ -22,16 +22,17 @@ static const option list_options[] = {SWITCH(0, "csv", &options.csv, "print CSV"
                                       COMMON_OPTIONS};
 
 static const column columns[] = {
-    {"name", "name", COLUMN_TEXT},       {"dtype", "dtype", COLUMN_TEXT},
-    {"shape", "shape", COLUMN_TEXT},     {"width_bits", "width", COLUMN_COUNT},
-    {"raw_bytes", "raw", COLUMN_BYTES},  {"stored_bytes", "coded", COLUMN_BYTES},
-    {"ratio", "ratio", COLUMN_RATIO},    {"raw_blocks", "RAW", COLUMN_COUNT},
-    {"zvc_blocks", "ZVC", COLUMN_COUNT}, {"bx_blocks", "BX", COLUMN_COUNT},
-    {"dbx_blocks", "DBX", COLUMN_COUNT}, {"zbx_blocks", "ZBX", COLUMN_COUNT},
-    {"e_blocks", "E", COLUMN_COUNT},     {"i_blocks", "I", COLUMN_COUNT},
-    {"d_blocks", "D", COLUMN_COUNT}, {"c_blocks", "C", COLUMN_COUNT},     {"stream_bytes", NULL, COLUMN_COUNT},
-    {"segments", NULL, COLUMN_COUNT},    {"chunks", NULL, COLUMN_COUNT},
-    {"raw_chunks", NULL, COLUMN_COUNT},  {"fortran_order", NULL, COLUMN_FLAG},
+    {"name", "name", COLUMN_TEXT},        {"dtype", "dtype", COLUMN_TEXT},
+    {"shape", "shape", COLUMN_TEXT},      {"width_bits", "width", COLUMN_COUNT},
+    {"raw_bytes", "raw", COLUMN_BYTES},   {"stored_bytes", "coded", COLUMN_BYTES},
+    {"ratio", "ratio", COLUMN_RATIO},     {"raw_blocks", "RAW", COLUMN_COUNT},
+    {"zvc_blocks", "ZVC", COLUMN_COUNT},  {"bx_blocks", "BX", COLUMN_COUNT},
+    {"dbx_blocks", "DBX", COLUMN_COUNT},  {"zbx_blocks", "ZBX", COLUMN_COUNT},
+    {"e_blocks", "E", COLUMN_COUNT},      {"i_blocks", "I", COLUMN_COUNT},
+    {"d_blocks", "D", COLUMN_COUNT},      {"c_blocks", "C", COLUMN_COUNT},
+    {"stream_bytes", NULL, COLUMN_COUNT}, {"segments", NULL, COLUMN_COUNT},
+    {"chunks", NULL, COLUMN_COUNT},       {"raw_chunks", NULL, COLUMN_COUNT},
+    {"fortran_order", NULL, COLUMN_FLAG},
 };
 
 /* A file at work: its rows, and their sum. */

@@ -23,7 +23,8 @@ INSTALLED = f"libplanezip.{RELEASE}.dylib" if SUFFIX == ".dylib" else f"libplane
 OK = 0
 ERR_MEMORY = 3
 ERR_IO = 4
-ENCODING_NAMES = ("raw", "zvc", "bx", "dbx", "zbx", "exponents", "integers", "differences", "constants")
+ENCODING_NAMES = ("raw", "zvc", "bx", "dbx", "zbx", "exponents", "integers", "differences",
+                  "constants")
 ENCODINGS = len(ENCODING_NAMES)
 DTYPES = 24
 THREADS_MAX = 1024
