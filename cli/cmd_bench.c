@@ -1,8 +1,8 @@
 /* planezip bench: how fast the codec is on data of the user's, beside memcpy and the peers that the
  * machine has, all in one run. */
-#define _POSIX_C_SOURCE 200809L
 #include "bench_choice.h"
 #include "bench_data.h"
+#include "bench_report.h"
 #include "bench_run.h"
 #include "commands.h"
 #include "errors.h"
@@ -11,11 +11,7 @@
 #include "table.h"
 #include "units.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { SIZE_DEFAULT = 64 << 20, SIZE_MAX_BYTES = 1 << 30, RUNS_DEFAULT = 5 };
 
@@ -83,28 +79,16 @@ static const option bench_options[] = {
 
 /* ---- Measuring ---- */
 
-typedef struct row {
-    const bench_set *set;
-    const char *codec, *version; /* version: of a peer */
-    const char *isa;             /* NULL for a peer */
-    unsigned width_bits;         /* 0 for a peer */
-    unsigned threads;
-    bench_clock clock;
-    double memcpy_bps; /* of this set */
-    bench_result result;
-} row;
-
 static struct {
     bench_choice choice;
     bench_sets sets;
     bench_buffers buffers;
-    double *memcpy_bps, *copy_bps; /* beside sets */
-    double core_hz;
-    row *rows;
+    double *memcpy_bps, *copy_bps, *core_hz; /* beside sets */
+    bench_row *rows;
     size_t count;
 } bench;
 
-static int add_row(const bench_codec *codec, row line)
+static int add_row(const bench_codec *codec, bench_row line)
 {
     int status = bench_run(&bench.buffers, codec, line.clock, &line.result);
 
@@ -112,6 +96,7 @@ static int add_row(const bench_codec *codec, row line)
         return status;
     line.codec = codec->name;
     line.memcpy_bps = bench.memcpy_bps[line.set - bench.sets.list];
+    line.core_hz = bench.core_hz[line.set - bench.sets.list];
     bench.rows = memory_resize(bench.rows, bench.count + 1, sizeof *bench.rows);
     bench.rows[bench.count++] = line;
     return STATUS_OK;
@@ -124,11 +109,11 @@ static int run_isas(const bench_set *set, const bench_codec *codec)
 
     for (size_t i = 0; i < choice->isa_count && status == STATUS_OK; i++) {
         pz_isa_select(choice->isas[i]);
-        status = add_row(codec, (row){.set = set,
-                                      .isa = choice->isas[i],
-                                      .width_bits = codec->mode.width_bits,
-                                      .threads = 1,
-                                      .clock = BENCH_CPU});
+        status = add_row(codec, (bench_row){.set = set,
+                                            .isa = choice->isas[i],
+                                            .width_bits = codec->mode.width_bits,
+                                            .threads = 1,
+                                            .clock = BENCH_CPU});
     }
     return status;
 }
@@ -145,11 +130,11 @@ static int run_threads(const bench_set *set, bench_codec *codec)
 
         if (pz_threads_new(&wanted, &codec->threads) != PZ_OK)
             memory_fail();
-        status = add_row(codec, (row){.set = set,
-                                      .isa = choice->isas[0],
-                                      .width_bits = codec->mode.width_bits,
-                                      .threads = choice->threads[i],
-                                      .clock = BENCH_WALL});
+        status = add_row(codec, (bench_row){.set = set,
+                                            .isa = choice->isas[0],
+                                            .width_bits = codec->mode.width_bits,
+                                            .threads = choice->threads[i],
+                                            .clock = BENCH_WALL});
         pz_threads_free(codec->threads);
         codec->threads = NULL;
     }
@@ -203,10 +188,10 @@ static int run_peer(const bench_set *set, unsigned index)
 
     if (pzb_peer_open(index, bits >= 8 ? bits / 8 : 1, &codec.peer) != PZ_OK)
         memory_fail();
-    status = add_row(&codec, (row){.set = set,
-                                   .version = memory_text("%s", pzb_peer_version(codec.peer)),
-                                   .threads = 1,
-                                   .clock = BENCH_CPU});
+    status = add_row(&codec, (bench_row){.set = set,
+                                         .version = memory_text("%s", pzb_peer_version(codec.peer)),
+                                         .threads = 1,
+                                         .clock = BENCH_CPU});
     pzb_peer_close(codec.peer);
     return status;
 }
@@ -235,6 +220,7 @@ static int run_set(size_t index)
     progress_start(set->name, PZ_UNKNOWN);
     bench.memcpy_bps[index] = bench_memcpy_bps(&bench.buffers);
     bench.copy_bps[index] = bench_copy_bps(&bench.buffers);
+    bench.core_hz[index] = bench_core_hz();
     for (size_t i = 0; i < bench.choice.ours_count && status == STATUS_OK; i++)
         status = run_ours(set, bench.choice.ours[i]);
     for (size_t i = 0; i < peer_count && status == STATUS_OK; i++)
@@ -257,199 +243,30 @@ static int run_sets(void)
     bench_buffers_make(&bench.buffers, (size_t)options.size_bytes, (unsigned)options.runs);
     bench.memcpy_bps = memory_keep(bench.sets.count, sizeof *bench.memcpy_bps);
     bench.copy_bps = memory_keep(bench.sets.count, sizeof *bench.copy_bps);
-    bench.core_hz = bench_core_hz();
+    bench.core_hz = memory_keep(bench.sets.count, sizeof *bench.core_hz);
     for (size_t i = 0; i < bench.sets.count && status == STATUS_OK; i++)
         status = run_set(i);
     return status;
 }
 
-/* ---- Results ---- */
-
-static column columns[] = {
-    {"data", "data", COLUMN_TEXT},
-    {"dtype", "type", COLUMN_TEXT},
-    {"width_bits", "w", COLUMN_COUNT},
-    {"codec", "codec", COLUMN_TEXT},
-    {"version", NULL, COLUMN_TEXT},
-    {"isa", "isa", COLUMN_TEXT},
-    {"threads", "T", COLUMN_COUNT},
-    {"clock", "clock", COLUMN_TEXT},
-    {"raw_bytes", NULL, COLUMN_COUNT},
-    {"coded_bytes", NULL, COLUMN_COUNT},
-    {"ratio", "ratio", COLUMN_RATIO},
-    {"size_model_bps", "size", COLUMN_RATE},
-    {"encode_bps", "encode", COLUMN_RATE},
-    {"decode_bps", "decode", COLUMN_RATE},
-    {"memcpy_bps", NULL, COLUMN_RATE},
-    {"size_model_per_memcpy", "size/mem", COLUMN_RATIO},
-    {"encode_per_memcpy", "enc/mem", COLUMN_RATIO},
-    {"decode_per_memcpy", "dec/mem", COLUMN_RATIO},
-    {"size_model_block_cycles", NULL, COLUMN_COUNT},
-    {"encode_block_cycles", NULL, COLUMN_COUNT},
-    {"decode_block_cycles", NULL, COLUMN_COUNT},
-    {"encode_call_ns", NULL, COLUMN_COUNT},
-    {"decode_call_ns", NULL, COLUMN_COUNT},
-};
-
-static void put_text(table *results, const char *text)
-{
-    if (text != NULL)
-        table_text(results, text);
-    else
-        table_none(results);
-}
-
-/* 0 is none. */
-static void put_real(table *results, double value)
-{
-    table_real(results, value > 0 ? value : (double)NAN);
-}
-
-static void put_cycles(table *results, double bps)
-{
-    if (bps > 0 && bench.core_hz > 0)
-        table_int(results, lround(PZ_BLOCK_BYTES * bench.core_hz / bps));
-    else
-        table_none(results);
-}
-
-static void put_row(table *results, const row *line)
-{
-    const bench_result *result = &line->result;
-    const double bps[] = {result->measure_bps, result->encode_bps, result->decode_bps};
-
-    table_text(results, line->set->name);
-    table_text(results, pz_dtype_name(line->set->dtype));
-    if (line->width_bits > 0)
-        table_int(results, line->width_bits);
-    else
-        table_none(results);
-    table_text(results, line->codec);
-    put_text(results, line->version);
-    put_text(results, line->isa);
-    table_int(results, line->threads);
-    table_text(results, bench_clock_name(line->clock));
-    table_size(results, bench.buffers.raw_bytes);
-    table_size(results, result->coded_bytes);
-    table_real(results, (double)bench.buffers.raw_bytes / (double)result->coded_bytes);
-    for (size_t i = 0; i < LENGTH(bps); i++)
-        put_real(results, bps[i]);
-    table_real(results, line->memcpy_bps);
-    for (size_t i = 0; i < LENGTH(bps); i++)
-        put_real(results, bps[i] / line->memcpy_bps);
-    for (size_t i = 0; i < LENGTH(bps); i++)
-        put_cycles(results, bps[i]);
-    table_int(results, lround(result->encode_call_ns));
-    table_int(results, lround(result->decode_call_ns));
-}
-
-/* The name of the processor; "unknown" where the system does not tell it in this way. */
-static const char *cpu_name(void)
-{
-    static const char key[] = "model name";
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    const char *name = "unknown";
-    char line[256];
-
-    if (file == NULL)
-        return name;
-    while (fgets(line, sizeof line, file) != NULL) {
-        const char *colon = strchr(line, ':');
-
-        if (strncmp(line, key, sizeof key - 1) == 0 && colon != NULL) {
-            line[strcspn(line, "\n")] = '\0';
-            name = memory_text("%s", colon + 1 + strspn(colon + 1, " "));
-            break;
-        }
-    }
-    fclose(file);
-    return name;
-}
-
-static json_t *missing_json(void)
-{
-    json_t *names = json_array();
-
-    for (size_t i = 0; i < bench.choice.missing_count; i++)
-        if (json_array_append_new(names, json_string(bench.choice.missing_peers[i])) != 0)
-            memory_fail();
-    return names;
-}
-
-static json_t *positive_json(double value)
-{
-    return value > 0 ? json_real(value) : json_null();
-}
-
-static void show_json(const table *results, double memcpy_bps, double copy_bps)
-{
-    const long long memory_bytes =
-        (long long)sysconf(_SC_PHYS_PAGES) * (long long)sysconf(_SC_PAGESIZE);
-
-    json_show(json_pack("{s:s, s:{s:s, s:i, s:I}, s:I, s:i, s:f, s:o, s:o, s:o, s:o}", "version",
-                        pz_version(), "machine", "cpu", cpu_name(), "processors",
-                        (int)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
-                        (json_int_t)memory_bytes, "size_bytes", (json_int_t)options.size_bytes,
-                        "runs", (int)options.runs, "memcpy_bps", memcpy_bps, "copy_bps",
-                        positive_json(copy_bps), "core_hz", positive_json(bench.core_hz),
-                        "missing_peers", missing_json(), "rows", table_json(results)),
-              stdout);
-}
-
-static void show_text(const table *results, double memcpy_bps, double copy_bps)
-{
-    char size[UNITS_TEXT];
-
-    printf("%s, %s of data, median of %d runs\n", cpu_name(), units_bytes(options.size_bytes, size),
-           (int)options.runs);
-    printf("memcpy %.2f GB/s, non-temporal copy %.2f GB/s, core clock %.2f GHz\n", memcpy_bps / 1e9,
-           copy_bps / 1e9, bench.core_hz / 1e9);
-    table_print(results, NULL);
-    for (size_t i = 0; i < bench.choice.missing_count; i++)
-        printf("%s%s%s", i == 0 ? "Not on this machine: " : ", ", bench.choice.missing_peers[i],
-               i + 1 == bench.choice.missing_count ? "\n" : "");
-}
-
-static void set_title(const char *field, const char *title)
-{
-    for (size_t i = 0; i < LENGTH(columns); i++)
-        if (strcmp(columns[i].field, field) == 0)
-            columns[i].title = title;
-}
-
-/* What text shows depends on what there is to see. */
-static void set_titles(double memcpy_bps)
-{
-    bool is_one = true;
-
-    for (size_t i = 1; i < bench.sets.count; i++)
-        is_one = is_one && strcmp(bench.sets.list[i].name, bench.sets.list[0].name) == 0;
-    if (is_one)
-        set_title("data", NULL);
-    /* Where memcpy is not as fast as on most machines, cycles tell more. */
-    if (memcpy_bps >= 6e9 && memcpy_bps <= 8e9)
-        return;
-    set_title("size_model_block_cycles", "size cyc");
-    set_title("encode_block_cycles", "enc cyc");
-    set_title("decode_block_cycles", "dec cyc");
-}
-
 static void show(void)
 {
-    const double memcpy_bps = bench_median(bench.memcpy_bps, bench.sets.count);
-    const double copy_bps = bench_median(bench.copy_bps, bench.sets.count);
-    table *results;
+    const bench_report report = {.rows = bench.rows,
+                                 .count = bench.count,
+                                 .raw_bytes = bench.buffers.raw_bytes,
+                                 .runs = bench.buffers.runs,
+                                 .memcpy_bps = bench_median(bench.memcpy_bps, bench.sets.count),
+                                 .copy_bps = bench_median(bench.copy_bps, bench.sets.count),
+                                 .core_hz = bench_median(bench.core_hz, bench.sets.count),
+                                 .missing_peers = bench.choice.missing_peers,
+                                 .missing_count = bench.choice.missing_count};
 
-    set_titles(memcpy_bps);
-    results = table_new(columns, LENGTH(columns));
-    for (size_t i = 0; i < bench.count; i++)
-        put_row(results, &bench.rows[i]);
     if (options.csv)
-        table_csv(results);
+        bench_report_csv(&report);
     else if (options.json)
-        show_json(results, memcpy_bps, copy_bps);
+        bench_report_json(&report);
     else
-        show_text(results, memcpy_bps, copy_bps);
+        bench_report_text(&report);
 }
 
 /* ---- Command ---- */
