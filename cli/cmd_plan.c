@@ -143,7 +143,7 @@ static int fail_infeasible(const struct scene *scene)
 static void fill(table *results, const struct scene *scene, const pz_plan *plan,
                  const pz_report *report)
 {
-    uint64_t bytes[3];
+    uint64_t bytes[PZ_ACTIONS];
     pz_plan_info info;
 
     pz_plan_get_info(plan, &info);

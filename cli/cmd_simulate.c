@@ -118,7 +118,7 @@ static int read_scene(struct scene *scene)
 
 static void fill(table *results, const struct scene *scene, const pz_report *report)
 {
-    uint64_t bytes[3];
+    uint64_t bytes[PZ_ACTIONS];
     const char *peak_op = pz_trace_op_name(scene->trace, report->peak_op);
 
     report_bytes(scene->trace, scene->plan, scene->platform.precision, bytes);
@@ -253,6 +253,8 @@ static int run(char **operands, size_t count)
     setup.platform = &scene->platform;
     setup.predicted = scene->ratios;
     setup.budget_bytes = scene->budget_bytes;
+    setup.compress = scene->plan_info.compress;
+    setup.slot_bytes = scene->plan_info.slot_bytes;
     result = pz_simulate(&setup, scene->plan, &report, &timeline, &diag);
     if (result == PZ_ERR_MEANING) /* neither is the plan's fault */
         return fail_run(options.trace, options.platform, result, &diag);

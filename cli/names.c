@@ -7,11 +7,18 @@
 
 static const char *const precisions[] = {[PZ_FP32] = "fp32", [PZ_BF16] = "bf16"};
 static const char *const encodings[] = {
-    [PZ_RAW] = "raw", [PZ_ZVC] = "zvc",     [PZ_BX] = "bx",      [PZ_DBX] = "dbx",
-    [PZ_ZBX] = "zbx", [PZ_EXPONENTS] = "E", [PZ_INTEGERS] = "I", [PZ_DIFFERENCES] = "D"};
+    [PZ_RAW] = "raw",    [PZ_ZVC] = "zvc",       [PZ_BX] = "bx",
+    [PZ_DBX] = "dbx",    [PZ_ZBX] = "zbx",       [PZ_EXPONENTS] = "E",
+    [PZ_INTEGERS] = "I", [PZ_DIFFERENCES] = "D", [PZ_CONSTANTS] = "C"};
 static const char *const signatures[] = {
     [PZ_BY_TENSOR] = "tensor", [PZ_BY_OPERATOR] = "operator", [PZ_BY_NOTHING] = "none"};
 static const char *const replays[] = {[PZ_REPLAY_FREE] = "free", [PZ_REPLAY_KEEP] = "keep"};
+static const char *const compressors[] = {
+    [PZ_COMPRESS_NONE] = "none",
+    [PZ_COMPRESS_SPARE] = "spare",
+    [PZ_COMPRESS_SECOND] = "second",
+    [PZ_COMPRESS_SOFTWARE] = "software",
+};
 const char *const names_codecs[NAMES_CODECS] = {"planezip", "zvc"};
 
 const char *names_precision(pz_precision precision)
@@ -83,6 +90,16 @@ const char *option_replay(const char *text, void *target)
     if (found < 0)
         return "known are free and keep";
     *(pz_replay *)target = (pz_replay)found;
+    return NULL;
+}
+
+const char *option_compress(const char *text, void *target)
+{
+    int found = find(text, compressors, LENGTH(compressors));
+
+    if (found < 0)
+        return "known are none, spare, second and software";
+    *(pz_compress *)target = (pz_compress)found;
     return NULL;
 }
 

@@ -21,6 +21,7 @@ const char *names_policies(void);
 option_parser option_precision; /* pz_precision * */
 option_parser option_signature; /* pz_signature * */
 option_parser option_replay;    /* pz_replay * */
+option_parser option_compress;  /* pz_compress * */
 option_parser option_codec;     /* const char **, one of names_codecs */
 option_parser option_encodings; /* pz_mode *, of which it sets format and encodings */
 

@@ -34,6 +34,9 @@ void report_add(table *results, const pz_report *report)
     table_size(results, report->kept);
     table_size(results, report->swapped);
     table_size(results, report->dropped);
+    table_size(results, report->compressed);
+    table_size(results, report->compressed_bytes);
+    table_size(results, report->packed_bytes);
 }
 
 void report_codec(table *results, const char *codec, const char *ratios)
@@ -46,9 +49,9 @@ void report_codec(table *results, const char *codec, const char *ratios)
 }
 
 void report_bytes(const pz_trace *trace, const pz_plan *plan, pz_precision precision,
-                  uint64_t bytes[3])
+                  uint64_t bytes[PZ_ACTIONS])
 {
-    bytes[PZ_KEEP] = bytes[PZ_SWAP] = bytes[PZ_DROP] = 0;
+    memset(bytes, 0, PZ_ACTIONS * sizeof *bytes);
     for (size_t i = 0; i < pz_plan_size(plan); i++) {
         pz_saved saved;
 

@@ -32,10 +32,13 @@
     {"peak_op", MORE("  in operator"), COLUMN_COUNT}, \
     {"kept", "tensors kept", COLUMN_COUNT}, \
     {"swapped", "tensors swapped", COLUMN_COUNT}, \
-    {"dropped", "tensors dropped", COLUMN_COUNT}
+    {"dropped", "tensors dropped", COLUMN_COUNT}, \
+    {"compressed", MORE("tensors compressed"), COLUMN_COUNT}, \
+    {"compressed_bytes", MORE("bytes compressed"), COLUMN_BYTES}, \
+    {"packed_bytes", MORE("  to"), COLUMN_BYTES}
 /* clang-format on */
 
-enum { REPORT_CELLS = 21 };
+enum { REPORT_CELLS = 24 };
 
 /* The cells of these columns; report may be NULL for a run that does not exist. */
 void report_add(table *results, const pz_report *report);
@@ -45,7 +48,7 @@ void report_codec(table *results, const char *codec, const char *ratios);
 
 /* Raw bytes of the saved tensors by pz_action. */
 void report_bytes(const pz_trace *trace, const pz_plan *plan, pz_precision precision,
-                  uint64_t bytes[3]);
+                  uint64_t bytes[PZ_ACTIONS]);
 
 /* "4.20 GiB, 37.50 % of the peak", which lives until the end. */
 const char *report_budget(uint64_t budget_bytes, uint64_t peak_bytes);

@@ -189,7 +189,22 @@ PZ_API double pz_wire_error(const pz_trace *trace, pz_precision precision, const
 /* ---- Plan -------------------------------------------------------------------------------------
  */
 
-typedef enum pz_action { PZ_KEEP = 0, PZ_SWAP = 1, PZ_DROP = 2 } pz_action;
+typedef enum pz_action {
+    PZ_KEEP = 0,
+    PZ_SWAP = 1,
+    PZ_DROP = 2,
+    PZ_COMPRESS = 3 /* stays in device memory, compressed */
+} pz_action;
+#define PZ_ACTIONS 4
+
+/* Who compresses in device memory. */
+typedef enum pz_compress {
+    PZ_COMPRESS_NONE = 0,    /* nobody: there is no such action */
+    PZ_COMPRESS_SPARE = 1,   /* the platform's engine, with what swaps leave of its rate */
+    PZ_COMPRESS_SECOND = 2,  /* another engine of the same rate */
+    PZ_COMPRESS_SOFTWARE = 3 /* the platform's software codec, which takes its share of compute */
+} pz_compress;
+#define PZ_SLOT_BYTES_DEFAULT UINT64_C(65536)
 
 /* What happens to the saved tensors that a replay rebuilds on its way. */
 typedef enum pz_replay {
@@ -197,15 +212,16 @@ typedef enum pz_replay {
     PZ_REPLAY_KEEP = 1  /* kept until their own last use */
 } pz_replay;
 
-/* An action per saved tensor, and for swaps the operator before which the prefetch is issued. */
+/* An action per saved tensor, and for PZ_SWAP and PZ_COMPRESS the operator before which its return
+ * is asked for. */
 typedef struct pz_plan pz_plan;
 
 PZ_API pz_status pz_plan_new(const pz_trace *trace, pz_plan **plan); /* keeps everything */
 PZ_API void pz_plan_free(pz_plan *plan);
 PZ_API size_t pz_plan_size(const pz_plan *plan);
 PZ_API pz_action pz_plan_action(const pz_plan *plan, size_t index);
-PZ_API int64_t pz_plan_prefetch(const pz_plan *plan, size_t index); /* -1: not a swap */
-/* prefetch_op is looked at for PZ_SWAP only; it must lie in 0..ops-1. */
+PZ_API int64_t pz_plan_prefetch(const pz_plan *plan, size_t index); /* -1: does not leave */
+/* prefetch_op is looked at for PZ_SWAP and PZ_COMPRESS only; it must lie in 0..ops-1. */
 PZ_API pz_status pz_plan_set(pz_plan *plan, size_t index, pz_action action, int64_t prefetch_op);
 PZ_API pz_replay pz_plan_replay(const pz_plan *plan);
 PZ_API pz_status pz_plan_set_replay(pz_plan *plan, pz_replay replay);
@@ -236,6 +252,8 @@ typedef struct pz_plan_info {
     uint64_t budget_bytes;
     double predicted_overhead;
     uint64_t digest; /* of the trace */
+    pz_compress compress;
+    uint64_t slot_bytes;
     pz_search_info search;
 } pz_plan_info;
 PZ_API void pz_plan_get_info(const pz_plan *plan, pz_plan_info *info);
@@ -257,10 +275,12 @@ typedef struct pz_setup {
     size_t size;
     const pz_trace *trace;
     const pz_platform *platform;
-    const double *predicted;     /* ratio per saved tensor; NULL: no compression */
-    const double *actual;        /* ratios that transfers really have; NULL: the predicted ones */
-    uint64_t budget_bytes;       /* hard limit for activation memory */
-    pz_replay replay;            /* of the plans that are made; policy "best" tries both */
+    const double *predicted; /* ratio per saved tensor; NULL: no compression */
+    const double *actual;    /* ratios that transfers really have; NULL: the predicted ones */
+    uint64_t budget_bytes;   /* hard limit for activation memory */
+    pz_replay replay;        /* of the plans that are made; policy "best" tries both */
+    pz_compress compress;    /* who compresses in device memory */
+    uint64_t slot_bytes;     /* what is compressed there lies in slots of this size; 0: default */
     uint64_t search_evaluations; /* of policy "best": plans looked at; 0: about a second's worth */
     double search_seconds;       /* if above 0, search by the clock: not the same plan every time */
     uint64_t search_seed;
@@ -284,19 +304,28 @@ typedef struct pz_report {
     uint64_t peak_bytes;
     int64_t peak_ns;
     size_t peak_op;
-    size_t kept, swapped, dropped;
-    double overhead; /* total_ns / unlimited_ns - 1 */
+    size_t kept, swapped, dropped, compressed;
+    uint64_t compressed_bytes; /* raw bytes of all tensors compressed in device memory */
+    uint64_t packed_bytes;     /* the slots that hold them */
+    double overhead;           /* total_ns / unlimited_ns - 1 */
 } pz_report;
 
 /* Events of a simulated iteration, for people and for viewers. */
 typedef struct pz_timeline pz_timeline;
 
-typedef enum pz_lane { PZ_LANE_COMPUTE = 0, PZ_LANE_D2H = 1, PZ_LANE_H2D = 2 } pz_lane;
+typedef enum pz_lane {
+    PZ_LANE_COMPUTE = 0,
+    PZ_LANE_D2H = 1,
+    PZ_LANE_H2D = 2,
+    PZ_LANE_COMPRESS = 3, /* compression in device memory */
+    PZ_LANE_RESTORE = 4   /* and back */
+} pz_lane;
+#define PZ_LANES 5
 
 typedef struct pz_event {
     pz_lane lane;
     const char *kind; /* "op", "replay", "stall: memory", "stall: prefetch", "codec", "optimizer",
-                         "swap-out" or "prefetch" */
+                         "swap-out", "prefetch", "compress" or "restore" */
     const char *name; /* operator, or operator that produced the tensor */
     int64_t op;       /* position; -1 for the optimizer, and for what an input needs */
     int64_t tensor;   /* saved tensor, -1 if none */
@@ -323,7 +352,7 @@ PZ_API size_t pz_timeline_peak_count(const pz_timeline *timeline);
 /* One of them; index < pz_timeline_peak_count(). */
 PZ_API pz_status pz_timeline_peak(const pz_timeline *timeline, size_t index, size_t *storage,
                                   uint64_t *bytes);
-/* Chrome trace JSON: lanes compute, D2H, H2D; counters for live bytes and the budget. */
+/* Chrome trace JSON: a thread per lane; counters for live bytes and the budget. */
 PZ_API pz_status pz_timeline_json(const pz_timeline *timeline, char **text);
 
 /* ---- Planner (section III-C) and the policies of section IV ------------------------------------
@@ -363,9 +392,9 @@ typedef struct pz_bound {
 /* 1 if the library was built with a solver of linear programs (GLPK). */
 PZ_API int pz_plan_bound_available(void);
 
-/* A lower bound on the time of every plan that keeps the budget, with the actual ratios, for plans
- * that keep, swap and drop.  PZ_ERR_INFEASIBLE if no such plan can exist; PZ_ERR_ARGUMENT without a
- * solver.  The solver has state of its own per thread. */
+/* A lower bound on the time of every plan that keeps the budget, with the actual ratios.
+ * PZ_ERR_INFEASIBLE if no such plan can exist; PZ_ERR_ARGUMENT without a solver.  The solver has
+ * state of its own per thread. */
 PZ_API pz_status pz_plan_bound(const pz_setup *setup, pz_bound *bound, pz_diag *diag);
 
 /* ---- Engine cost (section III-D) ---------------------------------------------------------------

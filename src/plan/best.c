@@ -78,27 +78,27 @@ static void find_start(struct starts *s)
 }
 
 /* Number of plans without prefetch points, or something above MAX_PLANS. */
-static uint64_t count_plans(const pzi_work *work)
+static uint64_t count_plans(const pzi_work *work, unsigned actions)
 {
     uint64_t plans = 1;
     for (size_t i = 0; i < work->trace->n_saved && plans <= MAX_PLANS; i++)
-        plans *= 3;
+        plans *= actions;
     return plans;
 }
 
-static void set_actions(const pzi_work *work, uint64_t number, pz_action *actions)
+static void set_actions(const pzi_work *work, uint64_t number, unsigned n, pz_action *actions)
 {
     const pz_trace *trace = work->trace;
     for (size_t i = 0; i < trace->n_saved; i++) {
-        actions[i] = (pz_action)(number % 3);
+        actions[i] = (pz_action)(number % n);
         if (actions[i] == PZ_DROP && trace->storages[trace->saved[i].storage].kind == PZI_INPUT)
             actions[i] = PZ_KEEP;
-        number /= 3;
+        number /= n;
     }
 }
 
 /* Looks at all plans, in both modes. */
-static pz_status try_all(struct starts *s, uint64_t plans, pz_search_info *info)
+static pz_status try_all(struct starts *s, uint64_t plans, unsigned n_actions, pz_search_info *info)
 {
     pzi_eval *eval = &s->planning->eval;
     const size_t n = eval->work->trace->n_saved;
@@ -107,7 +107,7 @@ static pz_status try_all(struct starts *s, uint64_t plans, pz_search_info *info)
         return PZ_ERR_MEMORY;
     for (int mode = 0; mode < 2; mode++)
         for (uint64_t k = 0; k < plans; k++) {
-            set_actions(eval->work, k, actions);
+            set_actions(eval->work, k, n_actions, actions);
             const int64_t ns =
                 pzi_eval_run(eval, actions, (pz_replay)mode, eval->budget_bytes, s->found.ns - 1);
             info->evaluations++;
@@ -134,13 +134,14 @@ static pz_status improve(struct starts *s, pz_search_info *info)
 {
     const pzi_work *work = s->planning->planner.work;
     const pz_setup *setup = &s->planning->planned;
-    const uint64_t plans = count_plans(work);
+    const unsigned n_actions = setup->compress == PZ_COMPRESS_NONE ? PZ_COMPRESS : PZ_ACTIONS;
+    const uint64_t plans = count_plans(work, n_actions);
     pzi_search_limits limits = {setup->search_evaluations, setup->search_seconds,
                                 setup->search_seed};
     if (limits.evaluations == 0)
         limits.evaluations = default_evaluations(work->trace);
     if (2 * plans <= limits.evaluations)
-        return try_all(s, plans, info);
+        return try_all(s, plans, n_actions, info);
     return pzi_search(&s->planning->eval, &limits, &s->found, info);
 }
 

@@ -5,12 +5,14 @@
  * or is not.  What is not was dropped, and is replayed after that moment, with every operator on
  * the way whose result no saved tensor holds; or it was swapped, and its copy had to end before and
  * the way back to begin after that moment.  What waits, and what is replayed, is minimised; it
- * makes the windows of the copies longer.  Actions are fractions. */
+ * makes the windows of the copies longer.  Actions are fractions.  Compression in device memory is
+ * free of cost here. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/diag.h"
 #include "plan/swaps.h"
+#include "sim/lane.h"
 #include "sim/sim.h"
 
 #ifdef PZ_HAVE_GLPK
@@ -29,13 +31,16 @@ struct bound {
     const pz_trace *trace;
     const pzi_copies *copies;
     const int64_t *codec_ns; /* per saved tensor, both ways */
+    pz_compress compress;
+    const uint64_t *pack_frees; /* per saved tensor: what compression in place frees */
+    const double *ratios;       /* NULL: all 1 */
     double unit_bytes, budget_bytes;
     int32_t peak_op;
     glp_prob *lp;
     int *columns; /* of the row that is being made; GLPK counts from 1 */
     double *factors;
     int length, room;
-    int drop, out, replay;       /* first columns: per saved tensor (2), per forward operator */
+    int drop, out, pack, replay; /* first columns: per saved tensor (3), per forward operator */
     int wait_before, wait_after; /* delays before the peak; after it, but for first replays */
     int32_t *earliest;           /* per forward operator: before which it may be replayed */
 };
@@ -186,6 +191,7 @@ static void add_memory(struct bound *b)
         const double bytes = (double)pzi_saved_bytes(b->work, i) / b->unit_bytes;
         term(b, b->out + (int)i, -bytes);
         term(b, b->drop + (int)i, -bytes);
+        term(b, b->pack + (int)i, -(double)b->pack_frees[i] / b->unit_bytes);
     }
     at_most(b, (b->budget_bytes - peak) / b->unit_bytes);
 }
@@ -197,6 +203,7 @@ static void add_actions(struct bound *b)
         if (idle_at(b, i)) {
             term(b, b->out + (int)i, 1);
             term(b, b->drop + (int)i, 1);
+            term(b, b->pack + (int)i, 1);
             at_most(b, 1);
         } else {
             glp_set_col_bnds(b->lp, b->out + (int)i, GLP_FX, 0, 0);
@@ -235,20 +242,50 @@ static int add_copy(struct bound *b, int other, int32_t saved, int64_t copy_ns)
     return column;
 }
 
+/* The same for the codec that compresses in device memory: its work, and what a swap takes of it.
+ */
+static int add_packing(struct bound *b, int other, int32_t saved, int64_t copy_ns, bool to_host)
+{
+    const double ratio = b->ratios ? b->ratios[saved] : 1.0;
+    const int64_t spare = pzi_spare_rate(b->work, b->compress, (size_t)saved, ratio, to_host);
+    /* The rate is rounded: at most one unit of it is not taken. */
+    const double taken = spare < PZI_FULL_RATE ? (double)(PZI_FULL_RATE - spare - 1) : 0;
+    const int column = add_columns(b, 1, 0);
+    term(b, column, 1);
+    if (other > 0)
+        term(b, other, -1);
+    term(b, b->out + saved, -(double)copy_ns * taken / (double)PZI_FULL_RATE / TIME_UNIT);
+    term(b, b->pack + saved, -(double)pzi_pack_ns(b->work, b->compress, (size_t)saved) / TIME_UNIT);
+    is_zero(b);
+    return column;
+}
+
+/* Work ends within a window, which delays make longer (second delay 0: none). */
+static void fits_window(struct bound *b, int work, int64_t window_ns, int delay, int delay_2)
+{
+    term(b, work, 1);
+    term(b, delay, -1);
+    if (delay_2 > 0)
+        term(b, delay_2, -1);
+    at_most(b, (double)window_ns / TIME_UNIT);
+}
+
 /* The copies of what is ready from some moment on run between that moment and the peak. */
 static void add_copies_out(struct bound *b)
 {
     const pzi_work *work = b->work;
-    int copies = 0;
+    int copies = 0, packing = 0;
     for (size_t k = b->trace->n_saved; k-- > 0;) {
         const int32_t saved = work->by_ready[k];
         if (!idle_at(b, (size_t)saved))
             continue;
         copies = add_copy(b, copies, saved, b->copies->out_ns[saved]);
         const int64_t window = work->start_ns[b->peak_op] - pzi_ready_ns(work, (size_t)saved);
-        term(b, copies, 1);
-        term(b, b->wait_before, -1);
-        at_most(b, (double)window / TIME_UNIT);
+        fits_window(b, copies, window, b->wait_before, 0);
+        if (b->compress == PZ_COMPRESS_NONE)
+            continue;
+        packing = add_packing(b, packing, saved, b->copies->out_ns[saved], true);
+        fits_window(b, packing, window, b->wait_before, 0);
     }
 }
 
@@ -256,7 +293,7 @@ static void add_copies_out(struct bound *b)
 static void add_copies_in(struct bound *b)
 {
     const pzi_work *work = b->work;
-    int copies = 0, replayed = 0;
+    int copies = 0, packing = 0, replayed = 0;
     int32_t after = -1;
     for (size_t k = 0; k < b->trace->n_saved; k++) {
         const int32_t saved = work->by_use[k];
@@ -266,10 +303,12 @@ static void add_copies_in(struct bound *b)
         copies = add_copy(b, copies, saved, b->copies->in_ns[saved]);
         replayed = add_replayed(b, replayed, after, use);
         after = use;
-        term(b, copies, 1);
-        term(b, b->wait_after, -1);
-        term(b, replayed, -1);
-        at_most(b, (double)(work->start_ns[use] - work->start_ns[b->peak_op]) / TIME_UNIT);
+        const int64_t window = work->start_ns[use] - work->start_ns[b->peak_op];
+        fits_window(b, copies, window, b->wait_after, replayed);
+        if (b->compress == PZ_COMPRESS_NONE)
+            continue;
+        packing = add_packing(b, packing, saved, b->copies->in_ns[saved], false);
+        fits_window(b, packing, window, b->wait_after, replayed);
     }
 }
 
@@ -297,6 +336,7 @@ static void build(struct bound *b)
     const size_t n = b->trace->n_saved;
     b->drop = add_columns(b, n, 1);
     b->out = add_columns(b, n, 1);
+    b->pack = add_columns(b, n, 1);
     b->replay = add_columns(b, b->trace->n_forward, 1);
     b->wait_before = add_columns(b, 1, 0);
     b->wait_after = add_columns(b, 1, 0);
@@ -326,6 +366,7 @@ static pz_status solve(struct bound *b, double *overhead_ns, pz_diag *diag)
 
 static pz_status bound_overhead(const pzi_work *work, const pz_setup *setup,
                                 const pzi_copies *copies, const int64_t *codec_ns,
+                                const uint64_t *pack_frees, const double *ratios,
                                 double *overhead_ns, pz_bound *bound, pz_diag *diag)
 {
     const pz_trace *trace = work->trace;
@@ -335,6 +376,9 @@ static pz_status bound_overhead(const pzi_work *work, const pz_setup *setup,
         .trace = trace,
         .copies = copies,
         .codec_ns = codec_ns,
+        .compress = setup->compress,
+        .pack_frees = pack_frees,
+        .ratios = ratios,
         .unit_bytes = (double)trace->peak_bytes[work->platform->precision] + 1,
         .budget_bytes = (double)setup->budget_bytes,
         .columns = calloc(room, sizeof *b.columns),
@@ -366,15 +410,20 @@ static pz_status bound_with(const pzi_work *work, const pz_setup *setup, const d
     pzi_copies copies = {0};
     const size_t n = work->trace->n_saved;
     int64_t *codec_ns = calloc(n + 1, sizeof *codec_ns);
-    pz_status status = codec_ns ? pzi_copies_new(work, ratios, &copies) : PZ_ERR_MEMORY;
+    uint64_t *pack_frees = calloc(n + 1, sizeof *pack_frees);
+    pz_status status =
+        codec_ns && pack_frees ? pzi_copies_new(work, ratios, &copies) : PZ_ERR_MEMORY;
     for (size_t i = 0; status == PZ_OK && i < n; i++) {
         const double ratio = ratios ? ratios[i] : 1.0;
         codec_ns[i] = pzi_codec_ns(work, (int32_t)i, ratio, true) +
                       pzi_codec_ns(work, (int32_t)i, ratio, false);
+        pack_frees[i] = pzi_pack_frees(work, setup, i, ratio);
     }
     if (status == PZ_OK)
-        status = bound_overhead(work, setup, &copies, codec_ns, overhead_ns, bound, diag);
+        status = bound_overhead(work, setup, &copies, codec_ns, pack_frees, ratios, overhead_ns,
+                                bound, diag);
     free(codec_ns);
+    free(pack_frees);
     pzi_copies_free(&copies);
     return status == PZ_ERR_MEMORY ? pzi_no_memory(diag) : status;
 }

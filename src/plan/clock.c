@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "sim/sim.h"
+#include "trace/plan.h"
 
-enum { COPIED = 1, USED = 2, ON_HOST = 4, BACK = 8, REQUESTED = 16, DECODED = 32 };
+enum { COPIED = 1, USED = 2, AWAY = 4, BACK = 8, REQUESTED = 16, DECODED = 32 };
 
-#define NO_EVENT INT64_MAX
+#define NO_EVENT PZI_NO_EVENT
 #define NO_OP INT32_MAX
 
 /* Preparation -----------------------------------------------------------------------------------
@@ -121,6 +122,11 @@ void pzi_clock_set(pzi_clock *c, const pz_setup *setup, const pzi_copies *copies
         const double ratio = ratios ? ratios[i] : 1.0;
         c->codec_out_ns[i] = pzi_codec_ns(c->work, (int32_t)i, ratio, true);
         c->codec_in_ns[i] = pzi_codec_ns(c->work, (int32_t)i, ratio, false);
+        c->pack_ns[i] = pzi_pack_ns(c->work, setup->compress, i);
+        c->pack_codec_ns[i] = pzi_pack_compute_ns(c->work, setup->compress, i);
+        c->pack_frees[i] = pzi_pack_frees(c->work, setup, i, ratio);
+        c->spare_out[i] = pzi_spare_rate(c->work, setup->compress, i, ratio, true);
+        c->spare_in[i] = pzi_spare_rate(c->work, setup->compress, i, ratio, false);
     }
 }
 
@@ -132,6 +138,13 @@ pz_status pzi_clock_new(const pzi_work *work, const pz_setup *setup, const pzi_c
         .work = work,
         .codec_out_ns = calloc(n, sizeof *c->codec_out_ns),
         .codec_in_ns = calloc(n, sizeof *c->codec_in_ns),
+        .pack_ns = calloc(n, sizeof *c->pack_ns),
+        .pack_codec_ns = calloc(n, sizeof *c->pack_codec_ns),
+        .pack_frees = calloc(n, sizeof *c->pack_frees),
+        .spare_out = calloc(n, sizeof *c->spare_out),
+        .spare_in = calloc(n, sizeof *c->spare_in),
+        .pack_queue = calloc(n, sizeof *c->pack_queue),
+        .unpack_queue = calloc(n, sizeof *c->unpack_queue),
         .alloc_bytes = calloc(n_ops, sizeof *c->alloc_bytes),
         .free_bytes = calloc(n_ops, sizeof *c->free_bytes),
         .rows = calloc(n_ops, sizeof *c->rows),
@@ -145,9 +158,11 @@ pz_status pzi_clock_new(const pzi_work *work, const pz_setup *setup, const pzi_c
         .leavers = calloc(n, sizeof *c->leavers),
         .arrivals = calloc(n, sizeof *c->arrivals),
     };
-    if (!c->codec_out_ns || !c->codec_in_ns || !c->alloc_bytes || !c->free_bytes || !c->rows ||
-        !c->by_last || !c->by_access || !c->state || !c->out_queue || !c->in_queue ||
-        !c->out_end_ns || !c->outs || !c->leavers || !c->arrivals || order_tensors(c) != PZ_OK) {
+    if (!c->pack_ns || !c->pack_codec_ns || !c->pack_frees || !c->spare_out || !c->spare_in ||
+        !c->pack_queue || !c->unpack_queue || !c->codec_out_ns || !c->codec_in_ns ||
+        !c->alloc_bytes || !c->free_bytes || !c->rows || !c->by_last || !c->by_access ||
+        !c->state || !c->out_queue || !c->in_queue || !c->out_end_ns || !c->outs || !c->leavers ||
+        !c->arrivals || order_tensors(c) != PZ_OK) {
         pzi_clock_free(c);
         return PZ_ERR_MEMORY;
     }
@@ -162,6 +177,13 @@ void pzi_clock_free(pzi_clock *c)
 {
     free(c->codec_out_ns);
     free(c->codec_in_ns);
+    free(c->pack_ns);
+    free(c->pack_codec_ns);
+    free(c->pack_frees);
+    free(c->spare_out);
+    free(c->spare_in);
+    free(c->pack_queue);
+    free(c->unpack_queue);
     free(c->alloc_bytes);
     free(c->free_bytes);
     free(c->rows);
@@ -186,7 +208,8 @@ struct run {
     const pzi_saved *saved;
     uint64_t budget, live;
     int64_t now, out_free_ns, in_end_ns;
-    int64_t next_ns;  /* when the next copy completes */
+    int64_t next_ns; /* when the next copy completes */
+    pzi_lane pack, unpack;
     int64_t spare_ns; /* waiting and codec time that the limit still allows */
     size_t n_outs, n_leavers, n_arrivals;
     size_t out, leaver, arrival, prefetch, replay; /* next of each list */
@@ -199,11 +222,39 @@ static uint64_t bytes_of(const struct run *r, int32_t saved)
     return r->c->work->bytes[r->saved[saved].storage];
 }
 
+static bool is_compressed(const struct run *r, int32_t saved)
+{
+    return r->plan->actions[saved] == PZ_COMPRESS;
+}
+
+static uint64_t freed_bytes(const struct run *r, int32_t saved)
+{
+    return is_compressed(r, saved) ? r->c->pack_frees[saved] : bytes_of(r, saved);
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void note_next(struct run *r)
 {
-    r->next_ns = r->out_begin < r->out_end ? r->c->out_end_ns[r->out_begin] : NO_EVENT;
-    if (r->in_busy && r->in_end_ns < r->next_ns)
-        r->next_ns = r->in_end_ns;
+    int64_t next = r->out_begin < r->out_end ? r->c->out_end_ns[r->out_begin] : NO_EVENT;
+    next = sooner(next, r->in_busy ? r->in_end_ns : NO_EVENT);
+    if (r->pack.busy || r->unpack.busy)
+        next = sooner(next, sooner(pzi_lane_end(&r->pack), pzi_lane_end(&r->unpack)));
+    r->next_ns = next;
+}
+
+/* What the link leaves of the engine from now on. */
+static void share_engine(struct run *r, int64_t ns)
+{
+    const pzi_clock *c = r->c;
+    const bool out = r->out_begin < r->out_end;
+    pzi_lane_set_rate(&r->pack, ns, out ? c->spare_out[c->out_queue[r->out_begin]] : PZI_FULL_RATE);
+    pzi_lane_set_rate(&r->unpack, ns,
+                      r->in_busy ? c->spare_in[c->in_queue[r->in_begin]] : PZI_FULL_RATE);
+    note_next(r);
 }
 
 static void leave(struct run *r, int32_t saved)
@@ -211,8 +262,28 @@ static void leave(struct run *r, int32_t saved)
     uint8_t *state = &r->c->state[saved];
     if ((*state & (COPIED | USED)) != (COPIED | USED))
         return;
-    *state |= ON_HOST;
-    r->live -= bytes_of(r, saved);
+    *state |= AWAY;
+    r->live -= freed_bytes(r, saved);
+}
+
+static void start_pack(struct run *r, int64_t ns)
+{
+    if (!r->pack.busy && r->pack.begin < r->pack.end) {
+        pzi_lane_start(&r->pack, ns, r->c->pack_ns[r->pack.queue[r->pack.begin]]);
+        note_next(r);
+    }
+}
+
+static void start_unpack(struct run *r, int64_t ns)
+{
+    if (r->unpack.busy || r->unpack.begin == r->unpack.end || r->compute_waits)
+        return;
+    const int32_t saved = r->unpack.queue[r->unpack.begin];
+    if (!(r->c->state[saved] & AWAY) || r->live + r->c->pack_frees[saved] > r->budget)
+        return;
+    r->live += r->c->pack_frees[saved];
+    pzi_lane_start(&r->unpack, ns, r->c->pack_ns[saved]);
+    note_next(r);
 }
 
 static void start_prefetch(struct run *r, int64_t ns)
@@ -221,12 +292,18 @@ static void start_prefetch(struct run *r, int64_t ns)
         return;
     const int32_t saved = r->c->in_queue[r->in_begin];
     const uint64_t bytes = bytes_of(r, saved);
-    if (!(r->c->state[saved] & ON_HOST) || r->live + bytes > r->budget)
+    if (!(r->c->state[saved] & AWAY) || r->live + bytes > r->budget)
         return;
     r->live += bytes;
     r->in_busy = true;
     r->in_end_ns = ns + r->c->copies->in_ns[saved];
-    note_next(r);
+    share_engine(r, ns);
+}
+
+static void start_returns(struct run *r, int64_t ns)
+{
+    start_prefetch(r, ns);
+    start_unpack(r, ns);
 }
 
 static void request(struct run *r, int32_t saved)
@@ -234,23 +311,38 @@ static void request(struct run *r, int32_t saved)
     if (r->c->state[saved] & REQUESTED)
         return;
     r->c->state[saved] |= REQUESTED;
-    r->c->in_queue[r->in_end++] = saved;
-    start_prefetch(r, r->now);
+    if (is_compressed(r, saved))
+        r->unpack.queue[r->unpack.end++] = saved;
+    else
+        r->c->in_queue[r->in_end++] = saved;
+    start_returns(r, r->now);
 }
 
 static void complete_next(struct run *r)
 {
     const int64_t ns = r->next_ns;
+    uint8_t *state = r->c->state;
     if (r->out_begin < r->out_end && r->c->out_end_ns[r->out_begin] == ns) {
         const int32_t saved = r->c->out_queue[r->out_begin++];
-        r->c->state[saved] |= COPIED;
+        state[saved] |= COPIED;
         leave(r, saved);
-    } else {
-        r->c->state[r->c->in_queue[r->in_begin++]] |= BACK;
+        share_engine(r, ns);
+    } else if (r->pack.busy && pzi_lane_end(&r->pack) == ns) {
+        const int32_t saved = r->pack.queue[r->pack.begin++];
+        r->pack.busy = false;
+        state[saved] |= COPIED;
+        leave(r, saved);
+        start_pack(r, ns);
+    } else if (r->in_busy && r->in_end_ns == ns) {
+        state[r->c->in_queue[r->in_begin++]] |= BACK;
         r->in_busy = false;
+        share_engine(r, ns);
+    } else {
+        state[r->unpack.queue[r->unpack.begin++]] |= BACK;
+        r->unpack.busy = false;
     }
     note_next(r);
-    start_prefetch(r, ns);
+    start_returns(r, ns);
 }
 
 static void advance(struct run *r, int64_t ns)
@@ -279,12 +371,12 @@ static void wait_for_next(struct run *r)
     }
 }
 
-/* Takes memory, waiting for copies to the host; false if the plan fails or is too slow. */
+/* Takes memory, waiting for what leaves; false if the plan fails or is too slow. */
 static bool take(struct run *r, uint64_t bytes)
 {
     if (r->live + bytes > r->budget) {
         r->compute_waits = true;
-        while (r->live + bytes > r->budget && r->out_begin < r->out_end)
+        while (r->live + bytes > r->budget && (r->out_begin < r->out_end || r->pack.busy))
             wait_for_next(r);
         r->compute_waits = false;
         if (r->live + bytes > r->budget || r->spare_ns < 0)
@@ -307,7 +399,8 @@ static bool await_tensor(struct run *r, int32_t saved)
     }
     if (!(*state & DECODED)) {
         *state |= DECODED;
-        run_codec(r, r->c->codec_in_ns[saved]);
+        run_codec(r,
+                  is_compressed(r, saved) ? r->c->pack_codec_ns[saved] : r->c->codec_in_ns[saved]);
     }
     return r->spare_ns >= 0;
 }
@@ -318,7 +411,7 @@ static bool run_replay(struct run *r, const pzi_rebuilt *replay)
     const pz_trace *trace = r->c->work->trace;
     for (size_t k = 0; k < recipe->n_sources; k++) {
         const int32_t saved = trace->storages[recipe->sources[k]].saved;
-        if (saved != PZI_NONE && r->plan->actions[saved] == PZ_SWAP && !await_tensor(r, saved))
+        if (saved != PZI_NONE && pzi_leaves(r->plan->actions[saved]) && !await_tensor(r, saved))
             return false;
     }
     for (size_t k = 0; k < recipe->n_steps; k++) {
@@ -326,7 +419,7 @@ static bool run_replay(struct run *r, const pzi_rebuilt *replay)
             return false;
         advance(r, recipe->steps[k].ns);
         r->live -= recipe->steps[k].free_bytes;
-        start_prefetch(r, r->now);
+        start_returns(r, r->now);
     }
     return true;
 }
@@ -334,12 +427,18 @@ static bool run_replay(struct run *r, const pzi_rebuilt *replay)
 static void queue_out(struct run *r, int32_t saved)
 {
     pzi_clock *c = r->c;
+    if (is_compressed(r, saved)) {
+        run_codec(r, c->pack_codec_ns[saved]);
+        r->pack.queue[r->pack.end++] = saved;
+        start_pack(r, r->now);
+        return;
+    }
     run_codec(r, c->codec_out_ns[saved]);
     const int64_t begin = r->out_free_ns > r->now ? r->out_free_ns : r->now;
     r->out_free_ns = begin + c->copies->out_ns[saved];
     c->out_queue[r->out_end] = saved;
     c->out_end_ns[r->out_end++] = r->out_free_ns;
-    note_next(r);
+    share_engine(r, r->now);
 }
 
 static bool before_op(struct run *r, int32_t op)
@@ -404,7 +503,8 @@ static int32_t run_row(struct run *r, int32_t op, int32_t special)
     const pzi_row *row = &r->c->rows[op];
     if (row->end == PZI_NONE || row->end > special || op == special ||
         r->live + row->peak_bytes > r->budget || r->next_ns <= r->now + row->ns ||
-        (!r->in_busy && r->in_begin != r->in_end))
+        (!r->in_busy && r->in_begin != r->in_end) ||
+        (!r->unpack.busy && r->unpack.begin != r->unpack.end))
         return op;
     r->now += row->ns;
     r->live += (uint64_t)row->change_bytes;
@@ -422,7 +522,7 @@ static bool run_op(struct run *r, int32_t op, bool special)
     if (special)
         after_op(r, op);
     r->live -= c->free_bytes[op];
-    start_prefetch(r, r->now);
+    start_returns(r, r->now);
     return true;
 }
 
@@ -453,9 +553,9 @@ static void list_events(struct run *r)
     const pzi_work *work = c->work;
     const size_t n = work->trace->n_saved;
     for (size_t k = 0; k < n; k++) {
-        if (actions[work->by_ready[k]] == PZ_SWAP)
+        if (pzi_leaves(actions[work->by_ready[k]]))
             c->outs[r->n_outs++] = work->by_ready[k];
-        if (actions[c->by_access[k]] == PZ_SWAP)
+        if (pzi_leaves(actions[c->by_access[k]]))
             c->arrivals[r->n_arrivals++] = c->by_access[k];
     }
     for (size_t k = 0; k < c->n_by_last; k++)
@@ -489,6 +589,8 @@ int64_t pzi_clock_run(pzi_clock *c, const pzi_clock_plan *plan, uint64_t budget_
         .budget = budget_bytes,
         .live = c->input_bytes,
         .next_ns = NO_EVENT,
+        .pack = {.queue = c->pack_queue, .rate = PZI_FULL_RATE},
+        .unpack = {.queue = c->unpack_queue, .rate = PZI_FULL_RATE},
         .spare_ns = limit_ns - least,
     };
     if (r.spare_ns < 0 || r.live > r.budget)
@@ -496,7 +598,6 @@ int64_t pzi_clock_run(pzi_clock *c, const pzi_clock_plan *plan, uint64_t budget_
     list_events(&r);
     move_frees(c, plan->rebuild, false);
     after_op(&r, PZI_NONE);
-    start_prefetch(&r, 0);
     const bool ran = run_ops(&r);
     move_frees(c, plan->rebuild, true);
     return ran ? r.now + work->optimizer_ns : INT64_MAX;

@@ -5,12 +5,13 @@
 
 #include "plan/rebuild.h"
 #include "plan/swaps.h"
+#include "sim/lane.h"
 
 /* What runs: a plan with its replays and with the prefetches in the order of their requests. */
 typedef struct pzi_clock_plan {
     const pz_action *actions;
     const pzi_rebuild *rebuild;
-    const int32_t *prefetches; /* swapped tensors */
+    const int32_t *prefetches; /* tensors that left */
     const int32_t *issue;      /* per saved tensor: operator before which it is requested */
     size_t n_prefetches;
 } pzi_clock_plan;
@@ -28,6 +29,9 @@ typedef struct pzi_clock {
     const pzi_work *work;
     const pzi_copies *copies;
     int64_t *codec_out_ns, *codec_in_ns; /* per saved tensor: compute time of a software codec */
+    int64_t *pack_ns, *pack_codec_ns;    /* compression in device memory, each way: time, compute */
+    uint64_t *pack_frees;                /* what it frees */
+    int64_t *spare_out, *spare_in;       /* rate that a swap of the tensor leaves for it */
     uint64_t *alloc_bytes, *free_bytes;  /* per operator, with nothing evicted */
     pzi_row *rows;                       /* per operator: the row that begins there */
     int32_t *by_last;   /* saved tensors that the forward pass uses, by their last use there */
@@ -37,6 +41,7 @@ typedef struct pzi_clock {
     uint8_t *state; /* per saved tensor */
     int32_t *out_queue, *in_queue;
     int64_t *out_end_ns;
+    int32_t *pack_queue, *unpack_queue;
     int32_t *outs, *leavers, *arrivals;
 } pzi_clock;
 

@@ -129,6 +129,12 @@ static void change_at(pzi_eval *e, size_t slot, int64_t bytes)
     e->change[e->stretch[slot]] += bytes;
 }
 
+/* Memory that a tensor frees while it is away. */
+static uint64_t freed_bytes(const pzi_eval *e, size_t saved, pz_action action)
+{
+    return action == PZ_COMPRESS ? e->clock.pack_frees[saved] : pzi_saved_bytes(e->work, saved);
+}
+
 /* A rebuilt tensor is among the bytes of its replay in the slot of the replay. */
 static void change_for_actions(pzi_eval *e, const pz_action *actions)
 {
@@ -136,7 +142,7 @@ static void change_for_actions(pzi_eval *e, const pz_action *actions)
     for (size_t i = 0; i < trace->n_saved; i++) {
         if (actions[i] == PZ_KEEP)
             continue;
-        const int64_t bytes = (int64_t)pzi_saved_bytes(e->work, i);
+        const int64_t bytes = (int64_t)freed_bytes(e, i, actions[i]);
         const int32_t last = trace->saved[i].last_forward_use;
         change_at(e, last < 0 ? 0 : pzi_slot_of(last) + 1, -bytes);
         if (actions[i] == PZ_DROP)
@@ -212,9 +218,9 @@ static void sort_nearly(pzi_key *keys, size_t n)
 }
 
 /* The earliest operator from which the tensor fits until it is needed, to a stretch. */
-static int32_t prefetch_point(const pzi_eval *e, int32_t saved, uint64_t budget_bytes)
+static int32_t prefetch_point(const pzi_eval *e, int32_t saved, int64_t bytes,
+                              uint64_t budget_bytes)
 {
-    const int64_t bytes = (int64_t)pzi_saved_bytes(e->work, (size_t)saved);
     const int32_t need = e->rebuild.need[saved];
     const size_t free_from = after_last_above(
         &e->profile, (size_t)e->stretch[pzi_slot_before(need)], (int64_t)budget_bytes - bytes);
@@ -231,16 +237,16 @@ static void choose_prefetches(pzi_eval *e, const pz_action *actions, uint64_t bu
     size_t n = 0;
     for (size_t k = 0; k < work->trace->n_saved; k++) {
         const int32_t saved = work->by_use[k];
-        if (actions[saved] == PZ_SWAP)
+        if (pzi_leaves(actions[saved]))
             e->keys[n++] = (pzi_key){e->rebuild.need[saved], 0, saved};
     }
     sort_nearly(e->keys, n);
     for (size_t k = 0; k < n; k++) {
         const int32_t saved = e->keys[k].saved, need = e->keys[k].first;
-        const int32_t point = prefetch_point(e, saved, budget_bytes);
+        const int64_t bytes = (int64_t)freed_bytes(e, (size_t)saved, actions[saved]);
+        const int32_t point = prefetch_point(e, saved, bytes, budget_bytes);
         add_range(&e->profile, (size_t)e->stretch[pzi_slot_before(point)],
-                  (size_t)e->stretch[pzi_slot_before(need)],
-                  (int64_t)pzi_saved_bytes(work, (size_t)saved));
+                  (size_t)e->stretch[pzi_slot_before(need)], bytes);
         e->issue[saved] = point;
         e->keys[k] = (pzi_key){point, need, saved};
     }
@@ -325,5 +331,5 @@ void pzi_eval_write(const pzi_eval *e, const pz_action *actions, pz_plan *plan)
 {
     plan->replay = e->rebuild.keep ? PZ_REPLAY_KEEP : PZ_REPLAY_FREE;
     for (size_t i = 0; i < plan->n; i++)
-        plan->steps[i] = (pzi_step){actions[i], actions[i] == PZ_SWAP ? e->issue[i] : PZI_NONE};
+        plan->steps[i] = (pzi_step){actions[i], pzi_leaves(actions[i]) ? e->issue[i] : PZI_NONE};
 }

@@ -133,6 +133,10 @@ static void describe(const pz_setup *setup, const struct policy *policy, pz_plan
     snprintf(info->codec, sizeof info->codec, "%s", policy->face.codec);
     snprintf(info->platform, sizeof info->platform, "%s", setup->platform->name);
     info->budget_bytes = setup->budget_bytes;
+    if (policy->candidates)
+        return;
+    info->compress = setup->compress;
+    info->slot_bytes = setup->slot_bytes > 0 ? setup->slot_bytes : PZ_SLOT_BYTES_DEFAULT;
 }
 
 /* Plans with the predicted ratios and runs the plan with the actual ones, planning again if that

@@ -14,6 +14,8 @@ enum {
 
 /* The threshold at the start, as a share of the overhead. */
 #define HEAT 0.003
+/* Tensors of less than this share of the peak are rarely moved: they are many and weigh nothing. */
+#define SMALL 1e-4
 /* The price of a byte above the budget at the start, in average costs of a byte saved. */
 #define PRICE 2.0
 #define PRICE_STEP 1.05
@@ -31,7 +33,10 @@ struct search {
     pz_search_info *info;
     uint64_t random;
     pz_action *actions;
+    int32_t *tensors; /* worth a move, in the order of production */
+    size_t n_tensors;
     pz_replay mode;
+    size_t n_actions;       /* 3, or 4 where something can be compressed in place */
     double ns, above_bytes; /* of the plan that the search is at */
     double price;           /* nanoseconds per byte above the budget */
     double heat_ns;
@@ -71,6 +76,8 @@ static double random_heat(struct search *s)
 static bool can_have(const struct search *s, int32_t saved, pz_action action)
 {
     const pzi_saved *tensor = &s->trace->saved[saved];
+    if (action == PZ_COMPRESS && s->eval->clock.pack_frees[saved] == 0)
+        return false;
     return s->eval->work->bytes[tensor->storage] > 0 &&
            (action != PZ_DROP || s->trace->storages[tensor->storage].kind != PZI_INPUT);
 }
@@ -93,13 +100,20 @@ static void take_back(struct search *s)
 
 static pz_action random_action(struct search *s)
 {
-    return (pz_action)random_below(s, 3);
+    return (pz_action)random_below(s, s->n_actions);
+}
+
+static int32_t random_tensor(struct search *s)
+{
+    if (random_below(s, 16) == 0)
+        return (int32_t)random_below(s, s->trace->n_saved);
+    return s->tensors[random_below(s, s->n_tensors)];
 }
 
 /* Two tensors exchange their actions. */
-static void exchange(struct search *s, size_t n)
+static void exchange(struct search *s)
 {
-    const int32_t a = (int32_t)random_below(s, n), b = (int32_t)random_below(s, n);
+    const int32_t a = random_tensor(s), b = random_tensor(s);
     const pz_action of_a = s->actions[a], of_b = s->actions[b];
     if (!can_have(s, a, of_b) || !can_have(s, b, of_a))
         return;
@@ -108,30 +122,29 @@ static void exchange(struct search *s, size_t n)
 }
 
 /* Some of the tensors that were produced one after the other get the same action. */
-static void change_row(struct search *s, size_t n)
+static void change_row(struct search *s)
 {
-    const size_t first = random_below(s, n), length = 2 + random_below(s, ROW - 1);
+    const size_t first = random_below(s, s->n_tensors), length = 2 + random_below(s, ROW - 1);
     const pz_action action = random_action(s);
     const bool all = random_below(s, 2) == 0;
-    for (size_t k = first; k < first + length && k < n; k++)
+    for (size_t k = first; k < first + length && k < s->n_tensors; k++)
         if (all || random_below(s, 2) == 0)
-            change(s, s->eval->work->by_ready[k], action);
+            change(s, s->tensors[k], action);
 }
 
 static pz_move make_move(struct search *s)
 {
-    const size_t n = s->trace->n_saved;
     const size_t dice = random_below(s, 10);
     s->n_changes = 0;
     if (dice < 5) {
-        exchange(s, n);
+        exchange(s);
         return PZ_MOVE_EXCHANGE;
     }
     if (dice < 7) {
-        change_row(s, n);
+        change_row(s);
         return PZ_MOVE_ROW;
     }
-    change(s, (int32_t)random_below(s, n), random_action(s));
+    change(s, random_tensor(s), random_action(s));
     return PZ_MOVE_ONE;
 }
 
@@ -237,6 +250,18 @@ static void run_search(struct search *s, const pzi_search_limits *limits, double
     }
 }
 
+/* All tensors if none is large, which no trace of a model has. */
+static void list_tensors(struct search *s, double small_bytes)
+{
+    const pzi_work *work = s->eval->work;
+    for (int all = 0; all < 2 && s->n_tensors == 0; all++)
+        for (size_t k = 0; k < s->trace->n_saved; k++) {
+            const int32_t saved = work->by_ready[k];
+            if (all || (double)pzi_saved_bytes(work, (size_t)saved) >= small_bytes)
+                s->tensors[s->n_tensors++] = saved;
+        }
+}
+
 pz_status pzi_search(pzi_eval *eval, const pzi_search_limits *limits, pzi_found *found,
                      pz_search_info *info)
 {
@@ -251,15 +276,23 @@ pz_status pzi_search(pzi_eval *eval, const pzi_search_limits *limits, pzi_found 
         .info = info,
         .random = limits->seed,
         .mode = PZ_REPLAY_KEEP,
+        .n_actions = PZ_COMPRESS,
     };
+    for (size_t i = 0; i < trace->n_saved; i++)
+        if (eval->clock.pack_frees[i] > 0)
+            s.n_actions = PZ_ACTIONS;
     const double overhead_ns = (double)(found->ns - unlimited_ns);
     if (overhead_ns <= 0 || trace->n_saved == 0 || peak <= (double)eval->budget_bytes)
         return PZ_OK;
     s.price = PRICE * overhead_ns / (peak - (double)eval->budget_bytes);
     s.actions = calloc(trace->n_saved, sizeof *s.actions);
-    if (!s.actions)
-        return PZ_ERR_MEMORY;
-    run_search(&s, limits, overhead_ns);
+    s.tensors = calloc(trace->n_saved, sizeof *s.tensors);
+    const bool ready = s.actions && s.tensors;
+    if (ready) {
+        list_tensors(&s, SMALL * peak);
+        run_search(&s, limits, overhead_ns);
+    }
     free(s.actions);
-    return eval->rebuild.no_memory ? PZ_ERR_MEMORY : PZ_OK;
+    free(s.tensors);
+    return ready && !eval->rebuild.no_memory ? PZ_OK : PZ_ERR_MEMORY;
 }

@@ -121,7 +121,7 @@ static pz_status order_prefetches(pzi_schedule *s, const pz_plan *plan, pz_diag 
         return pzi_no_memory(diag);
     size_t n = 0;
     for (size_t i = 0; i < trace->n_saved; i++) {
-        if (plan->steps[i].action != PZ_SWAP)
+        if (!pzi_leaves(plan->steps[i].action))
             continue;
         int32_t issue = plan->steps[i].prefetch_op;
         if (issue > s->need[i])

@@ -19,7 +19,7 @@ typedef struct pzi_schedule {
     int32_t *end;  /* per storage: the operator after which it is freed for good, or PZI_NONE */
     int32_t *free_head;  /* per operator: first storage that ends there, or PZI_NONE */
     int32_t *free_next;  /* per storage: the next one */
-    int32_t *prefetches; /* swapped tensors in the order in which they are fetched */
+    int32_t *prefetches; /* tensors that left, in the order in which they are asked for */
     int32_t *issue;      /* per saved tensor: the operator before which its prefetch is issued */
     size_t n_prefetches;
     bool keep; /* PZ_REPLAY_KEEP */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/diag.h"
+#include "sim/lane.h"
 #include "sim/schedule.h"
 #include "sim/timeline.h"
 
@@ -14,9 +15,9 @@
 enum place {
     ABSENT,    /* not produced yet, freed, or dropped */
     RESIDENT,  /* in memory and readable */
-    LEAVING,   /* in memory and readable; a copy to the host is queued or under way */
-    ON_HOST,   /* in host memory only */
-    ON_THE_WAY /* memory taken, copy from the host under way */
+    LEAVING,   /* in memory and readable; its copy to the host or its compression is under way */
+    AWAY,      /* in host memory only, or compressed */
+    ON_THE_WAY /* memory taken, on its way back */
 };
 
 struct copy {
@@ -40,7 +41,7 @@ struct sim {
     uint64_t live;
     uint8_t *place;  /* per storage */
     int32_t *holds;  /* per storage: the value in it */
-    uint8_t *copied; /* per saved tensor: its copy to the host is complete */
+    uint8_t *copied; /* per saved tensor: its copy to the host, or compressed, is complete */
     uint8_t *used;   /* per saved tensor: its last forward use is over */
 
     struct copy *out; /* D2H queue: all copies in order, with their completion times */
@@ -52,7 +53,8 @@ struct sim {
     bool in_busy;      /* the first one is under way */
     int64_t in_end_ns; /* and completes then */
     uint8_t *requested;
-    uint8_t *decoded; /* per saved tensor: a software codec has been charged for its return */
+    uint8_t *decoded;      /* per saved tensor: a software codec has been charged for its return */
+    pzi_lane pack, unpack; /* compression in device memory, and back */
     size_t next_prefetch, next_ready, next_run;
 
     uint32_t *made; /* per value: the replay that made it, for the checker */
@@ -64,6 +66,19 @@ static double actual_ratio(const struct sim *sim, int32_t saved)
 {
     const double *ratios = sim->setup->actual ? sim->setup->actual : sim->setup->predicted;
     return ratios ? ratios[saved] : 1.0;
+}
+
+static bool is_compressed(const struct sim *sim, int32_t saved)
+{
+    return sim->plan->steps[saved].action == PZ_COMPRESS;
+}
+
+/* Memory that a tensor frees while it is away. */
+static uint64_t freed_bytes(const struct sim *sim, int32_t saved)
+{
+    if (!is_compressed(sim, saved))
+        return pzi_saved_bytes(sim->work, (size_t)saved);
+    return pzi_pack_frees(sim->work, sim->setup, (size_t)saved, actual_ratio(sim, saved));
 }
 
 static const char *tensor_name(const struct sim *sim, int32_t saved)
@@ -85,10 +100,12 @@ static void record_live_set(const struct sim *sim)
 {
     pz_timeline *timeline = sim->timeline;
     for (size_t s = 0; s < sim->trace->n_storages; s++) {
-        const bool held = sim->place[s] != ABSENT && sim->place[s] != ON_HOST;
-        if (held && sim->work->bytes[s] > 0)
-            timeline->peak[timeline->n_peak++] =
-                (pzi_live){storage_id(sim, (int32_t)s), sim->work->bytes[s]};
+        const int32_t saved = sim->trace->storages[s].saved;
+        uint64_t bytes = sim->place[s] == ABSENT ? 0 : sim->work->bytes[s];
+        if (sim->place[s] == AWAY)
+            bytes -= freed_bytes(sim, saved);
+        if (bytes > 0)
+            timeline->peak[timeline->n_peak++] = (pzi_live){storage_id(sim, (int32_t)s), bytes};
     }
 }
 
@@ -167,6 +184,23 @@ int64_t pzi_codec_ns(const pzi_work *work, int32_t saved, double ratio, bool to_
 
 static void run_codec(struct sim *sim, int32_t saved, bool to_host);
 
+/* What the link leaves of the engine, from now on. */
+static void share_engine(struct sim *sim, int64_t ns)
+{
+    const pz_compress compress = sim->setup->compress;
+    int64_t out = PZI_FULL_RATE, in = PZI_FULL_RATE;
+    if (sim->out_begin < sim->out_end) {
+        const int32_t saved = sim->out[sim->out_begin].saved;
+        out = pzi_spare_rate(sim->work, compress, (size_t)saved, actual_ratio(sim, saved), true);
+    }
+    if (sim->in_busy) {
+        const int32_t saved = sim->requests[sim->in_begin];
+        in = pzi_spare_rate(sim->work, compress, (size_t)saved, actual_ratio(sim, saved), false);
+    }
+    pzi_lane_set_rate(&sim->pack, ns, out);
+    pzi_lane_set_rate(&sim->unpack, ns, in);
+}
+
 /* Copies are queued the moment the value is final; a D2H copy waits for nothing but its turn. */
 static void queue_swap_out(struct sim *sim, int32_t saved)
 {
@@ -180,6 +214,27 @@ static void queue_swap_out(struct sim *sim, int32_t saved)
     sim->report->d2h_wire_bytes += event.wire_bytes;
     sim->report->swapped_bytes += event.raw_bytes;
     pzi_timeline_add(sim->timeline, &event);
+    share_engine(sim, sim->now);
+}
+
+/* Compression in device memory writes over the tensor, so that it needs no memory. */
+static void start_pack(struct sim *sim, int64_t ns)
+{
+    if (sim->pack.busy || sim->pack.begin == sim->pack.end)
+        return;
+    const size_t saved = (size_t)sim->pack.queue[sim->pack.begin];
+    pzi_lane_start(&sim->pack, ns, pzi_pack_ns(sim->work, sim->setup->compress, saved));
+}
+
+static void queue_pack(struct sim *sim, int32_t saved)
+{
+    run_codec(sim, saved, true);
+    const uint64_t bytes = pzi_saved_bytes(sim->work, (size_t)saved);
+    sim->pack.queue[sim->pack.end++] = saved;
+    sim->place[sim->trace->saved[saved].storage] = LEAVING;
+    sim->report->compressed_bytes += bytes;
+    sim->report->packed_bytes += bytes - freed_bytes(sim, saved);
+    start_pack(sim, sim->now);
 }
 
 /* The tensor leaves memory once it is copied and the forward pass is done with it. */
@@ -187,8 +242,23 @@ static void leave(struct sim *sim, int32_t saved, int64_t ns)
 {
     if (!sim->copied[saved] || !sim->used[saved])
         return;
-    sim->place[sim->trace->saved[saved].storage] = ON_HOST;
-    give_back(sim, pzi_saved_bytes(sim->work, (size_t)saved), ns);
+    sim->place[sim->trace->saved[saved].storage] = AWAY;
+    give_back(sim, freed_bytes(sim, saved), ns);
+}
+
+/* Starts to restore the first tensor that is asked for, if it can be done at time ns. */
+static void start_unpack(struct sim *sim, int64_t ns)
+{
+    if (sim->unpack.busy || sim->unpack.begin == sim->unpack.end || sim->compute_waits)
+        return;
+    const int32_t saved = sim->unpack.queue[sim->unpack.begin];
+    const int32_t storage = sim->trace->saved[saved].storage;
+    if (sim->place[storage] != AWAY || !fits(sim, freed_bytes(sim, saved)))
+        return;
+    take(sim, freed_bytes(sim, saved), ns);
+    sim->place[storage] = ON_THE_WAY;
+    look_at_peak(sim, ns);
+    pzi_lane_start(&sim->unpack, ns, pzi_pack_ns(sim->work, sim->setup->compress, (size_t)saved));
 }
 
 /* Starts the first requested prefetch if it can go at time ns. */
@@ -199,7 +269,7 @@ static void start_prefetch(struct sim *sim, int64_t ns)
     const int32_t saved = sim->requests[sim->in_begin];
     const int32_t storage = sim->trace->saved[saved].storage;
     const uint64_t bytes = pzi_saved_bytes(sim->work, (size_t)saved);
-    if (sim->place[storage] != ON_HOST || !fits(sim, bytes))
+    if (sim->place[storage] != AWAY || !fits(sim, bytes))
         return;
     const pz_event event = copy_event(sim, saved, false, ns);
     take(sim, bytes, ns);
@@ -210,6 +280,13 @@ static void start_prefetch(struct sim *sim, int64_t ns)
     sim->report->h2d_busy_ns += event.end_ns - ns;
     sim->report->h2d_wire_bytes += event.wire_bytes;
     pzi_timeline_add(sim->timeline, &event);
+    share_engine(sim, ns);
+}
+
+static void start_returns(struct sim *sim, int64_t ns)
+{
+    start_prefetch(sim, ns);
+    start_unpack(sim, ns);
 }
 
 static void request_prefetch(struct sim *sim, int32_t saved)
@@ -217,23 +294,63 @@ static void request_prefetch(struct sim *sim, int32_t saved)
     if (sim->requested[saved])
         return;
     sim->requested[saved] = 1;
-    sim->requests[sim->in_end++] = saved;
-    start_prefetch(sim, sim->now);
+    if (is_compressed(sim, saved))
+        sim->unpack.queue[sim->unpack.end++] = saved;
+    else
+        sim->requests[sim->in_end++] = saved;
+    start_returns(sim, sim->now);
 }
 
-#define NO_EVENT INT64_MAX
+#define NO_EVENT PZI_NO_EVENT
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static int64_t next_event_ns(const struct sim *sim)
 {
-    int64_t next = NO_EVENT;
-    if (sim->out_begin < sim->out_end)
-        next = sim->out[sim->out_begin].end_ns;
-    if (sim->in_busy && sim->in_end_ns < next)
-        next = sim->in_end_ns;
-    return next;
+    int64_t next = sim->out_begin < sim->out_end ? sim->out[sim->out_begin].end_ns : NO_EVENT;
+    next = earlier(next, sim->in_busy ? sim->in_end_ns : NO_EVENT);
+    return earlier(next, earlier(pzi_lane_end(&sim->pack), pzi_lane_end(&sim->unpack)));
 }
 
-/* Completes the copy that ends first; at the same time the one to the host, which frees memory. */
+static void record_lane(struct sim *sim, const pzi_lane *lane, pz_lane which, int64_t ns)
+{
+    const int32_t saved = lane->queue[lane->begin];
+    const uint64_t bytes = pzi_saved_bytes(sim->work, (size_t)saved);
+    const bool packs = which == PZ_LANE_COMPRESS;
+    pzi_timeline_add(sim->timeline, &(pz_event){.lane = which,
+                                                .kind = packs ? "compress" : "restore",
+                                                .name = tensor_name(sim, saved),
+                                                .op = packs ? sim->trace->saved[saved].ready_op
+                                                            : sim->schedule->need[saved],
+                                                .tensor = saved,
+                                                .begin_ns = lane->begin_ns,
+                                                .end_ns = ns,
+                                                .raw_bytes = bytes,
+                                                .wire_bytes = bytes - freed_bytes(sim, saved)});
+}
+
+static void complete_pack(struct sim *sim, int64_t ns)
+{
+    record_lane(sim, &sim->pack, PZ_LANE_COMPRESS, ns);
+    const int32_t saved = sim->pack.queue[sim->pack.begin++];
+    sim->pack.busy = false;
+    sim->copied[saved] = 1;
+    leave(sim, saved, ns);
+    start_pack(sim, ns);
+}
+
+static void complete_unpack(struct sim *sim, int64_t ns)
+{
+    record_lane(sim, &sim->unpack, PZ_LANE_RESTORE, ns);
+    const int32_t saved = sim->unpack.queue[sim->unpack.begin++];
+    sim->unpack.busy = false;
+    sim->place[sim->trace->saved[saved].storage] = RESIDENT;
+}
+
+/* Completes what ends first; at the same time first what frees memory. */
 static void complete_next(struct sim *sim)
 {
     const int64_t ns = next_event_ns(sim);
@@ -241,12 +358,18 @@ static void complete_next(struct sim *sim)
         const int32_t saved = sim->out[sim->out_begin++].saved;
         sim->copied[saved] = 1;
         leave(sim, saved, ns);
-    } else {
+        share_engine(sim, ns);
+    } else if (pzi_lane_end(&sim->pack) == ns) {
+        complete_pack(sim, ns);
+    } else if (sim->in_busy && sim->in_end_ns == ns) {
         const int32_t saved = sim->requests[sim->in_begin++];
         sim->place[sim->trace->saved[saved].storage] = RESIDENT;
         sim->in_busy = false;
+        share_engine(sim, ns);
+    } else {
+        complete_unpack(sim, ns);
     }
-    start_prefetch(sim, ns);
+    start_returns(sim, ns);
 }
 
 /* Moves the compute stream to time ns, completing the copies on the way. */
@@ -277,7 +400,9 @@ static void run_for(struct sim *sim, const char *kind, const char *name, int32_t
 
 static void run_codec(struct sim *sim, int32_t saved, bool to_host)
 {
-    const int64_t ns = pzi_codec_ns(sim->work, saved, actual_ratio(sim, saved), to_host);
+    const int64_t ns = is_compressed(sim, saved)
+                           ? pzi_pack_compute_ns(sim->work, sim->setup->compress, (size_t)saved)
+                           : pzi_codec_ns(sim->work, saved, actual_ratio(sim, saved), to_host);
     if (ns == 0)
         return;
     sim->report->codec_ns += ns;
@@ -304,18 +429,23 @@ static pz_status out_of_memory(const struct sim *sim, uint64_t bytes)
     char path[40];
     snprintf(path, sizeof path, "ops[%d]", sim->op);
     return pzi_fail_at(sim->diag, PZ_ERR_INFEASIBLE, path,
-                       "%s needs %llu bytes with %llu live of a budget of %llu, and no swap-out "
-                       "is under way; raise the budget or plan again",
+                       "%s needs %llu bytes with %llu live of a budget of %llu, and nothing "
+                       "under way frees memory; raise the budget or plan again",
                        sim->trace->ops[sim->op].name, (unsigned long long)bytes,
                        (unsigned long long)sim->live, (unsigned long long)sim->setup->budget_bytes);
 }
 
-/* Waits until bytes fit.  Only completed swap-outs can help. */
+static bool frees_memory_later(const struct sim *sim)
+{
+    return sim->out_begin < sim->out_end || sim->pack.busy;
+}
+
+/* Waits until bytes fit.  Only completed swap-outs and compressions can help. */
 static pz_status wait_for_memory(struct sim *sim, uint64_t bytes)
 {
     const int64_t since = sim->now;
     sim->compute_waits = true;
-    while (!fits(sim, bytes) && sim->out_begin < sim->out_end) {
+    while (!fits(sim, bytes) && frees_memory_later(sim)) {
         const int64_t ns = next_event_ns(sim);
         complete_next(sim);
         sim->now = ns > sim->now ? ns : sim->now;
@@ -328,7 +458,7 @@ static pz_status wait_for_memory(struct sim *sim, uint64_t bytes)
     return PZ_OK;
 }
 
-/* Waits until a swapped tensor is back, asking for it if nobody has. */
+/* Waits until a tensor that left is back, asking for it if nobody has. */
 static pz_status wait_for_tensor(struct sim *sim, int32_t saved)
 {
     const int32_t storage = sim->trace->saved[saved].storage;
@@ -345,10 +475,10 @@ static pz_status wait_for_tensor(struct sim *sim, int32_t saved)
     return PZ_OK;
 }
 
-static pz_status wait_if_swapped(struct sim *sim, int32_t storage)
+static pz_status wait_if_away(struct sim *sim, int32_t storage)
 {
     const int32_t saved = sim->trace->storages[storage].saved;
-    if (saved == PZI_NONE || sim->plan->steps[saved].action != PZ_SWAP)
+    if (saved == PZI_NONE || !pzi_leaves(sim->plan->steps[saved].action))
         return PZ_OK;
     if (!sim->used[saved] || sim->place[storage] == ABSENT)
         return PZ_OK;
@@ -431,7 +561,7 @@ static pz_status replay_op(struct sim *sim, const pzi_replay *replay, size_t k, 
         if (sim->trace->accesses[a].value != PZI_NONE)
             sim->made[sim->trace->accesses[a].value] = sim->replay_number;
     give_back(sim, replay->free_bytes[k], sim->now);
-    start_prefetch(sim, sim->now);
+    start_returns(sim, sim->now);
     return PZ_OK;
 }
 
@@ -442,7 +572,7 @@ static pz_status run_replay(struct sim *sim, size_t run)
     pz_status status = PZ_OK;
     sim->replay_number++;
     for (size_t k = 0; status == PZ_OK && k < replay->n_sources; k++)
-        status = wait_if_swapped(sim, replay->sources[k]);
+        status = wait_if_away(sim, replay->sources[k]);
     for (size_t k = 0; status == PZ_OK && k < replay->n_ops; k++)
         status = replay_op(sim, replay, k, target);
     for (size_t k = 0; status == PZ_OK && k < replay->n_kept; k++) {
@@ -468,7 +598,7 @@ static pz_status before_op(struct sim *sim)
         status = run_replay(sim, sim->next_run++);
     const pzi_op *op = &sim->trace->ops[sim->op];
     for (uint32_t k = op->reads; status == PZ_OK && k < op->writes_end; k++)
-        status = wait_if_swapped(sim, sim->trace->accesses[k].storage);
+        status = wait_if_away(sim, sim->trace->accesses[k].storage);
     return status;
 }
 
@@ -516,7 +646,7 @@ static void evict(struct sim *sim, int32_t storage)
     sim->used[saved] = 1;
     if (sim->plan->steps[saved].action == PZ_DROP)
         free_storage(sim, storage);
-    else if (sim->plan->steps[saved].action == PZ_SWAP)
+    else if (pzi_leaves(sim->plan->steps[saved].action))
         leave(sim, saved, sim->now);
 }
 
@@ -530,6 +660,8 @@ static void after_op(struct sim *sim)
         sim->next_ready++;
         if (sim->plan->steps[saved].action == PZ_SWAP)
             queue_swap_out(sim, saved);
+        else if (is_compressed(sim, saved))
+            queue_pack(sim, saved);
     }
     if (sim->op < 0)
         return;
@@ -539,7 +671,7 @@ static void after_op(struct sim *sim)
     for (int32_t s = sim->schedule->free_head[sim->op]; s != PZI_NONE;
          s = sim->schedule->free_next[s])
         free_storage(sim, s);
-    start_prefetch(sim, sim->now);
+    start_returns(sim, sim->now);
 }
 
 static pz_status run_op(struct sim *sim)
@@ -611,6 +743,7 @@ static void summarise(struct sim *sim)
         report->kept += sim->plan->steps[i].action == PZ_KEEP;
         report->swapped += sim->plan->steps[i].action == PZ_SWAP;
         report->dropped += sim->plan->steps[i].action == PZ_DROP;
+        report->compressed += sim->plan->steps[i].action == PZ_COMPRESS;
     }
 }
 
@@ -625,9 +758,12 @@ static bool allocate(struct sim *sim)
     sim->requests = calloc(trace->n_saved + 1, sizeof *sim->requests);
     sim->requested = calloc(trace->n_saved + 1, sizeof *sim->requested);
     sim->decoded = calloc(trace->n_saved + 1, sizeof *sim->decoded);
+    sim->pack.queue = calloc(trace->n_saved + 1, sizeof *sim->pack.queue);
+    sim->unpack.queue = calloc(trace->n_saved + 1, sizeof *sim->unpack.queue);
+    sim->pack.rate = sim->unpack.rate = PZI_FULL_RATE;
     sim->made = calloc(trace->n_values + 1, sizeof *sim->made);
     return sim->place && sim->holds && sim->copied && sim->used && sim->out && sim->requests &&
-           sim->requested && sim->decoded && sim->made;
+           sim->requested && sim->decoded && sim->pack.queue && sim->unpack.queue && sim->made;
 }
 
 static void release(struct sim *sim)
@@ -640,7 +776,18 @@ static void release(struct sim *sim)
     free(sim->requests);
     free(sim->requested);
     free(sim->decoded);
+    free(sim->pack.queue);
+    free(sim->unpack.queue);
     free(sim->made);
+}
+
+static pz_status check_compression(const pz_setup *setup, const pz_plan *plan, pz_diag *diag)
+{
+    for (size_t i = 0; setup->compress == PZ_COMPRESS_NONE && i < plan->n; i++)
+        if (plan->steps[i].action == PZ_COMPRESS)
+            return pzi_fail(diag, PZ_ERR_ARGUMENT,
+                            "the plan compresses in device memory; say who does so");
+    return PZ_OK;
 }
 
 pz_status pzi_simulate(const pzi_work *work, pzi_replayer *replayer, const pz_setup *setup,
@@ -651,6 +798,11 @@ pz_status pzi_simulate(const pzi_work *work, pzi_replayer *replayer, const pz_se
     if (status != PZ_OK)
         return status;
     *report = (pz_report){0};
+    status = check_compression(setup, plan, diag);
+    if (status != PZ_OK) {
+        pzi_schedule_free(&schedule);
+        return status;
+    }
     struct sim sim = {
         .work = work,
         .setup = setup,

@@ -15,12 +15,23 @@ static pz_status check_ratios(const double *ratios, size_t n, pz_diag *diag)
     return PZ_OK;
 }
 
+static bool can_compress(const pz_setup *setup)
+{
+    return (setup->compress == PZ_COMPRESS_SOFTWARE ? setup->platform->software_bps
+                                                    : setup->platform->engine_bps) > 0;
+}
+
 pz_status pzi_check_setup(const pz_setup *setup, pz_diag *diag)
 {
     if (setup->size != sizeof *setup || !setup->trace || !setup->platform)
         return pzi_fail(diag, PZ_ERR_ARGUMENT, "the setup is not initialised");
     if (setup->budget_bytes > INT64_MAX)
         return pzi_fail(diag, PZ_ERR_ARGUMENT, "the budget is above 2^63 bytes");
+    if (setup->compress < PZ_COMPRESS_NONE || setup->compress > PZ_COMPRESS_SOFTWARE)
+        return pzi_fail(diag, PZ_ERR_ARGUMENT, "there is no such way to compress");
+    if (setup->compress != PZ_COMPRESS_NONE && !can_compress(setup))
+        return pzi_fail(diag, PZ_ERR_ARGUMENT,
+                        "the platform has no codec that could compress in device memory");
     const pz_status status = check_ratios(setup->predicted, setup->trace->n_saved, diag);
     return status == PZ_OK ? check_ratios(setup->actual, setup->trace->n_saved, diag) : status;
 }

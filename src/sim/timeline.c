@@ -165,6 +165,8 @@ static void add_names(json_t *list, const pz_timeline *timeline, bool *whole)
     pzi_json_append(list, name_json("thread_name", PZ_LANE_COMPUTE + 1, "compute"), whole);
     pzi_json_append(list, name_json("thread_name", PZ_LANE_D2H + 1, "D2H copies"), whole);
     pzi_json_append(list, name_json("thread_name", PZ_LANE_H2D + 1, "H2D copies"), whole);
+    pzi_json_append(list, name_json("thread_name", PZ_LANE_COMPRESS + 1, "compress"), whole);
+    pzi_json_append(list, name_json("thread_name", PZ_LANE_RESTORE + 1, "restore"), whole);
 }
 
 pz_status pz_timeline_json(const pz_timeline *timeline, char **text)

@@ -3,10 +3,17 @@
 #define PZI_TRACE_PLAN_H
 
 #include <planezip/plan.h>
+#include <stdbool.h>
+
+/* The actions after which a tensor comes back when it is asked for. */
+static inline bool pzi_leaves(pz_action action)
+{
+    return action == PZ_SWAP || action == PZ_COMPRESS;
+}
 
 typedef struct pzi_step {
     pz_action action;
-    int32_t prefetch_op; /* PZI_NONE unless action is PZ_SWAP */
+    int32_t prefetch_op; /* PZI_NONE unless pzi_leaves(action) */
 } pzi_step;
 
 struct pz_plan {

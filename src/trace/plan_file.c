@@ -9,9 +9,10 @@
 #include "trace/json.h"
 #include "trace/trace.h"
 
-static const char *const actions[] = {"keep", "swap", "drop", NULL};
+static const char *const actions[] = {"keep", "swap", "drop", "compress", NULL};
 static const char *const codecs[] = {"none", "planezip", "zvc", "bpc", "bx", "zbx", NULL};
 static const char *const replays[] = {"free", "keep", NULL};
+static const char *const compressors[] = {"none", "spare", "second", "software", NULL};
 
 pz_status pz_plan_new(const pz_trace *trace, pz_plan **plan)
 {
@@ -57,12 +58,12 @@ int64_t pz_plan_prefetch(const pz_plan *plan, size_t index)
 
 pz_status pz_plan_set(pz_plan *plan, size_t index, pz_action action, int64_t prefetch_op)
 {
-    if (index >= plan->n || action < PZ_KEEP || action > PZ_DROP)
+    if (index >= plan->n || action < PZ_KEEP || action > PZ_COMPRESS)
         return PZ_ERR_ARGUMENT;
-    const bool swap = action == PZ_SWAP;
-    if (swap && (prefetch_op < 0 || prefetch_op >= (int64_t)plan->n_ops))
+    const bool leaves = pzi_leaves(action);
+    if (leaves && (prefetch_op < 0 || prefetch_op >= (int64_t)plan->n_ops))
         return PZ_ERR_ARGUMENT;
-    plan->steps[index] = (pzi_step){action, swap ? (int32_t)prefetch_op : PZI_NONE};
+    plan->steps[index] = (pzi_step){action, leaves ? (int32_t)prefetch_op : PZI_NONE};
     return PZ_OK;
 }
 
@@ -143,6 +144,10 @@ static pz_status read_head(pz_plan *plan, const json_t *root, pz_diag *diag)
         plan->info.budget_bytes = (uint64_t)pzi_get_int(&fields, "budget_bytes", 0, INT64_MAX);
     if (pzi_has(&fields, "predicted_overhead"))
         plan->info.predicted_overhead = pzi_get_number(&fields, "predicted_overhead", -1, 1e9);
+    if (pzi_has(&fields, "compress")) {
+        plan->info.compress = (pz_compress)pzi_get_choice(&fields, "compress", compressors);
+        plan->info.slot_bytes = (uint64_t)pzi_get_int(&fields, "slot_bytes", 1, INT64_MAX);
+    }
     pzi_get_array(&fields, "tensors");
     return fields.status;
 }
@@ -175,7 +180,7 @@ static pz_status read_tensor(const pz_trace *trace, pz_plan *plan, const pzi_fie
     const int64_t id = pzi_get_int(&fields, "storage", 0, INT32_MAX);
     const pz_action action = (pz_action)pzi_get_choice(&fields, "action", actions);
     int64_t prefetch = PZI_NONE;
-    if (action == PZ_SWAP)
+    if (pzi_leaves(action))
         prefetch = pzi_get_int(&fields, "prefetch_op", 0, (int64_t)trace->n_ops - 1);
     if (fields.status != PZ_OK)
         return fields.status;
@@ -250,7 +255,7 @@ static json_t *tensor_json(const pz_trace *trace, const pz_plan *plan, size_t i,
     const pzi_step *step = &plan->steps[i];
     json_t *tensor = json_pack("{s:I,s:i,s:i,s:s}", "storage", (json_int_t)storage->id, "op",
                                storage->op, "slot", storage->slot, "action", actions[step->action]);
-    if (step->action == PZ_SWAP)
+    if (pzi_leaves(step->action))
         pzi_json_set(tensor, "prefetch_op", json_integer(step->prefetch_op), whole);
     return tensor;
 }
@@ -283,6 +288,10 @@ pz_status pz_plan_json(const pz_trace *trace, const pz_plan *plan, char **text)
                   info->policy, "candidate", info->candidate, "platform", info->platform,
                   "budget_bytes", (json_int_t)info->budget_bytes, "predicted_overhead",
                   info->predicted_overhead, "replay", replays[plan->replay], "tensors", tensors);
+    if (info->compress != PZ_COMPRESS_NONE) {
+        pzi_json_set(root, "compress", json_string(compressors[info->compress]), &whole);
+        pzi_json_set(root, "slot_bytes", json_integer((json_int_t)info->slot_bytes), &whole);
+    }
     if (info->search.evaluations > 0)
         pzi_json_set(root, "search", search_json(&info->search, &whole), &whole);
     if (has_codec)

@@ -117,6 +117,21 @@ if "$PLANEZIP" plan --trace "$tiny" --platform A --budget 75% --bound --json >ou
 else
     says "a build without a solver says so" '^planezip: plan: --bound: this build has no solver'
 fi
+for who in spare second; do
+    run 0 "compression in device memory, $who" plan --trace "$tiny" --ratios "$tiny_ratios" \
+        --platform A --budget 80% --compress $who -f -o packed.json --json
+    cp out.txt summary2.json
+    check "has tensors" test "$(field 'data["compressed"] > 0 and
+        data["packed_bytes"] < data["compressed_bytes"]')" = True
+    run 0 "its run" simulate --trace "$tiny" --ratios "$tiny_ratios" --platform A \
+        --plan packed.json --json
+    check "is as planned" python3 -c 'import json
+a, b = (json.load(open(name)) for name in ("summary2.json", "out.txt"))
+assert all(a[key] == b[key] for key in a if key in b), (a, b)'
+done
+refuse 1 "no engine to compress" plan --trace "$tiny" --platform RTX4090 --budget 60% \
+    --compress spare
+refuse 2 "nobody known" plan --trace "$tiny" --platform A --budget 60% --compress third
 run 0 "a search by the clock" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0.05
 refuse 2 "no time to search" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0
 refuse 2 "an unknown replay mode" plan --trace "$tiny" --platform A --budget 75% --replay both

@@ -24,6 +24,19 @@ struct lab {
     pz_plan *plan;
 };
 
+/* In half of the labs something can compress in device memory. */
+static void choose_compression(struct lab *lab)
+{
+    const bool shared = rng_one_in(&lab->rng, 2);
+    if (rng_one_in(&lab->rng, 2))
+        return;
+    if (lab->platform.engine_bps > 0)
+        lab->setup.compress = shared ? PZ_COMPRESS_SPARE : PZ_COMPRESS_SECOND;
+    else if (lab->platform.software_bps > 0)
+        lab->setup.compress = PZ_COMPRESS_SOFTWARE;
+    lab->setup.slot_bytes = 1 + rng_below(&lab->rng, 64);
+}
+
 static bool lab_new(struct lab *lab, uint64_t seed, int forward_ops)
 {
     *lab = (struct lab){.rng = {seed}};
@@ -40,6 +53,7 @@ static bool lab_new(struct lab *lab, uint64_t seed, int forward_ops)
                             .predicted = lab->ratios,
                             .budget_bytes = lab->info.peak_bytes[lab->platform.precision]};
     lab->actions = calloc(lab->info.saved + 1, sizeof *lab->actions);
+    choose_compression(lab);
     return CHECK_EQ_I64(pzi_work_new(lab->trace, &lab->platform, &lab->work, NULL), PZ_OK) &&
            CHECK_EQ_I64(pzi_replayer_new(&lab->work, &lab->replayer), PZ_OK) &&
            CHECK_EQ_I64(pzi_copies_new(&lab->work, lab->ratios, &lab->copies), PZ_OK) &&
@@ -67,7 +81,11 @@ static bool is_input(const struct lab *lab, size_t i)
 static void change_action(struct lab *lab)
 {
     const size_t i = (size_t)rng_below(&lab->rng, lab->info.saved);
-    lab->actions[i] = (pz_action)rng_below(&lab->rng, is_input(lab, i) ? 2 : 3);
+    pz_action action = (pz_action)rng_below(&lab->rng, 4);
+    if ((action == PZ_DROP && is_input(lab, i)) ||
+        (action == PZ_COMPRESS && lab->setup.compress == PZ_COMPRESS_NONE))
+        action = PZ_SWAP;
+    lab->actions[i] = action;
 }
 
 /* What the simulator says of the plan that the evaluation has written. */
@@ -154,18 +172,21 @@ static void try_from(struct lab *lab, size_t i, int64_t *best_ns)
         lab->plan->steps[i] = (pzi_step){(pz_action)action, PZI_NONE};
         try_from(lab, i + 1, best_ns);
     }
-    for (int32_t op = saved->last_forward_use + 1; op <= saved->first_backward_use; op++) {
-        lab->plan->steps[i] = (pzi_step){PZ_SWAP, op};
-        try_from(lab, i + 1, best_ns);
-    }
+    const bool compress = lab->setup.compress != PZ_COMPRESS_NONE;
+    for (int32_t op = saved->last_forward_use + 1; op <= saved->first_backward_use; op++)
+        for (int k = 0; k < 1 + compress; k++) {
+            lab->plan->steps[i] = (pzi_step){k ? PZ_COMPRESS : PZ_SWAP, op};
+            try_from(lab, i + 1, best_ns);
+        }
 }
 
 static double plans_of(const struct lab *lab)
 {
     double plans = 1;
     for (size_t i = 0; i < lab->info.saved; i++)
-        plans *=
-            2 + lab->trace->saved[i].first_backward_use - lab->trace->saved[i].last_forward_use;
+        plans *= 2 + (lab->setup.compress == PZ_COMPRESS_NONE ? 1 : 2) *
+                         (lab->trace->saved[i].first_backward_use -
+                          lab->trace->saved[i].last_forward_use);
     return plans;
 }
 
@@ -196,6 +217,8 @@ TEST(best_finds_the_optimum_of_tiny_traces)
         if (!lab_new(&lab, seed, 2 + (int)(seed % 4)))
             return;
         lab.platform.software_bps = 0; /* all plans are run with the codec */
+        if (lab.platform.engine_bps <= 0)
+            lab.setup.compress = PZ_COMPRESS_NONE;
         lab.setup.budget_bytes = lab.setup.budget_bytes * (50 + rng_below(&lab.rng, 50)) / 100;
         if (lab.info.saved >= 2 && plans_of(&lab) <= 1e4) {
             int64_t best_ns = INT64_MAX;

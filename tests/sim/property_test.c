@@ -63,7 +63,7 @@ static void check_report(const struct world *w, const pz_setup *setup, const pz_
     CHECK_EQ_I64(r->total_ns, r->compute_ns + r->optimizer_ns + r->replay_ns + r->stall_memory_ns +
                                   r->stall_prefetch_ns + r->codec_ns);
     CHECK(r->peak_bytes <= setup->budget_bytes);
-    CHECK_EQ_U64(r->kept + r->swapped + r->dropped, w->info.saved);
+    CHECK_EQ_U64(r->kept + r->swapped + r->dropped + r->compressed, w->info.saved);
     CHECK_EQ_I64(r->unlimited_ns, r->compute_ns + r->optimizer_ns);
     CHECK(r->d2h_wire_bytes <= r->swapped_bytes && r->h2d_wire_bytes <= r->swapped_bytes);
 }
@@ -72,7 +72,7 @@ static void check_report(const struct world *w, const pz_setup *setup, const pz_
  * made. */
 static void check_events(const struct world *w, const pz_timeline *timeline)
 {
-    int64_t lane_end[3] = {0}, *made = calloc(w->info.ops + 1, sizeof *made);
+    int64_t lane_end[PZ_LANES] = {0}, *made = calloc(w->info.ops + 1, sizeof *made);
     int64_t *left = calloc(w->info.saved + 1, sizeof *left);
     pz_event e;
 
@@ -81,11 +81,11 @@ static void check_events(const struct world *w, const pz_timeline *timeline)
         lane_end[e.lane] = e.end_ns;
         if (strcmp(e.kind, "op") == 0)
             made[e.op + 1] = e.end_ns;
-        if (strcmp(e.kind, "swap-out") == 0) {
+        if (strcmp(e.kind, "swap-out") == 0 || strcmp(e.kind, "compress") == 0) {
             CHECK(e.begin_ns >= made[e.op + 1]);
             left[e.tensor] = e.end_ns;
         }
-        if (strcmp(e.kind, "prefetch") == 0) {
+        if (strcmp(e.kind, "prefetch") == 0 || strcmp(e.kind, "restore") == 0) {
             CHECK(left[e.tensor] > 0 || e.raw_bytes == 0);
             CHECK(e.begin_ns >= left[e.tensor]);
         }
@@ -155,8 +155,9 @@ static bool can_be_dropped(const int64_t *recompute_ns, size_t i)
 static void random_plan(struct world *w, const int64_t *recompute_ns, pz_plan *plan)
 {
     pz_plan_set_replay(plan, rng_one_in(&w->rng, 2) ? PZ_REPLAY_KEEP : PZ_REPLAY_FREE);
+    const unsigned actions = w->setup.compress == PZ_COMPRESS_NONE ? PZ_COMPRESS : PZ_ACTIONS;
     for (size_t i = 0; i < w->info.saved; i++) {
-        pz_action action = (pz_action)rng_below(&w->rng, 3);
+        pz_action action = (pz_action)rng_below(&w->rng, actions);
         if (action == PZ_DROP && !can_be_dropped(recompute_ns, i))
             action = PZ_KEEP;
         pz_plan_set(plan, i, action, (int64_t)rng_below(&w->rng, w->info.ops));
@@ -173,6 +174,9 @@ TEST(any_plan_runs_with_enough_memory)
         pz_report report;
         if (!world_new(&w, seed, 2 + (int)(seed % 25)))
             return;
+        if (w.platform.engine_bps > 0)
+            w.setup.compress = (pz_compress)(seed % 3); /* none, spare or second */
+        w.setup.slot_bytes = 16;
         int64_t *costs = calloc(2 * w.info.saved + 1, sizeof *costs);
         int64_t *recompute_ns = costs + w.info.saved;
         CHECK_EQ_I64(pz_trace_costs(w.trace, &w.platform, costs, recompute_ns, NULL), PZ_OK);

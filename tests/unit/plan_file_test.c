@@ -56,7 +56,7 @@ TEST(setting)
     CHECK_EQ_I64(pz_plan_action(plan, 2), PZ_DROP);
     CHECK_EQ_I64(pz_plan_prefetch(plan, 2), -1);
     CHECK_EQ_I64(pz_plan_set(plan, saved_tensors, PZ_KEEP, 0), PZ_ERR_ARGUMENT);
-    CHECK_EQ_I64(pz_plan_set(plan, 0, (pz_action)3, 0), PZ_ERR_ARGUMENT);
+    CHECK_EQ_I64(pz_plan_set(plan, 0, (pz_action)PZ_ACTIONS, 0), PZ_ERR_ARGUMENT);
     CHECK_EQ_I64(pz_plan_set(plan, 0, PZ_SWAP, -1), PZ_ERR_ARGUMENT);
     CHECK_EQ_I64(pz_plan_set(plan, 0, PZ_SWAP, prefetch_op + 1), PZ_ERR_ARGUMENT);
     CHECK_EQ_I64(pz_plan_set(plan, 1, PZ_KEEP, 77777), PZ_OK);
