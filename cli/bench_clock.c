@@ -56,17 +56,28 @@ bool bench_copy_past_caches(void *to, const void *from, size_t bytes)
 #endif
 }
 
+#if defined(__x86_64__)
 double bench_core_hz(void)
 {
-#if defined(__x86_64__)
-    /* A chain of subtractions, one cycle each. */
-    const uint64_t steps = 100 * 1000 * 1000;
-    const double begin = bench_clock_now(BENCH_CPU);
-    uint64_t left = steps;
+    enum { RUNS = 100, STEPS = 1000000 };
+    double best = 0;
 
-    __asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(left) : : "cc");
-    return (double)steps / (bench_clock_now(BENCH_CPU) - begin);
-#else
-    return 0;
-#endif
+    /* Whatever else the machine does can only slow a run down. */
+    for (unsigned i = 0; i < RUNS; i++) {
+        const double begin = bench_clock_now(BENCH_CPU);
+        uint64_t left = STEPS;
+        double hz;
+
+        /* A chain of subtractions, one cycle each. */
+        __asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(left) : : "cc");
+        hz = STEPS / (bench_clock_now(BENCH_CPU) - begin);
+        best = hz > best ? hz : best;
+    }
+    return best;
 }
+#else
+double bench_core_hz(void)
+{
+    return 0;
+}
+#endif

@@ -21,7 +21,7 @@ double bench_median(double *values, size_t count);
  * this processor has none here. */
 bool bench_copy_past_caches(void *to, const void *from, size_t bytes);
 
-/* Cycles per second of this core under load; 0 if it cannot be told. */
+/* Cycles per second of this core under load, the most that it reached; 0 if it cannot be told. */
 double bench_core_hz(void);
 
 #endif

@@ -61,7 +61,7 @@ static void put_cycles(table *results, double core_hz, double bps)
         table_none(results);
 }
 
-static void put_row(table *results, const bench_row *line, size_t raw_bytes)
+static void put_row(table *results, const bench_report *self, const bench_row *line)
 {
     const bench_result *result = &line->result;
     const double bps[] = {result->measure_bps, result->encode_bps, result->decode_bps};
@@ -77,16 +77,16 @@ static void put_row(table *results, const bench_row *line, size_t raw_bytes)
     put_text(results, line->isa);
     table_int(results, line->threads);
     table_text(results, bench_clock_name(line->clock));
-    table_size(results, raw_bytes);
+    table_size(results, self->raw_bytes);
     table_size(results, result->coded_bytes);
-    table_real(results, (double)raw_bytes / (double)result->coded_bytes);
+    table_real(results, (double)self->raw_bytes / (double)result->coded_bytes);
     for (size_t i = 0; i < LENGTH(bps); i++)
         put_real(results, bps[i]);
     table_real(results, line->memcpy_bps);
     for (size_t i = 0; i < LENGTH(bps); i++)
         put_real(results, bps[i] / line->memcpy_bps);
     for (size_t i = 0; i < LENGTH(bps); i++)
-        put_cycles(results, line->core_hz, bps[i]);
+        put_cycles(results, self->core_hz, bps[i]);
     table_int(results, lround(result->encode_call_ns));
     table_int(results, lround(result->decode_call_ns));
 }
@@ -119,7 +119,7 @@ static table *make_table(const bench_report *self)
     table *results = table_new(columns, LENGTH(columns));
 
     for (size_t i = 0; i < self->count; i++)
-        put_row(results, &self->rows[i], self->raw_bytes);
+        put_row(results, self, &self->rows[i]);
     return results;
 }
 

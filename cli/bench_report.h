@@ -14,11 +14,12 @@ typedef struct bench_row {
     unsigned width_bits; /* 0 for a peer */
     unsigned threads;
     bench_clock clock;
-    double memcpy_bps, core_hz; /* when the set was timed; core_hz: 0 if it cannot be told */
+    double memcpy_bps; /* of the set */
     bench_result result;
 } bench_row;
 
-/* All rows, and what the machine gave: medians of the sets, 0 for what it does not have. */
+/* All rows, and what the machine gave, the copies as medians of the sets; 0 for what it does not
+ * have or tell. */
 typedef struct bench_report {
     const bench_row *rows;
     size_t count;

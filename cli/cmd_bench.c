@@ -11,6 +11,7 @@
 #include "table.h"
 #include "units.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { SIZE_DEFAULT = 64 << 20, SIZE_MAX_BYTES = 1 << 30, RUNS_DEFAULT = 5 };
@@ -83,7 +84,8 @@ static struct {
     bench_choice choice;
     bench_sets sets;
     bench_buffers buffers;
-    double *memcpy_bps, *copy_bps, *core_hz; /* beside sets */
+    double *memcpy_bps, *copy_bps; /* beside sets */
+    double core_hz;
     bench_row *rows;
     size_t count;
 } bench;
@@ -96,7 +98,6 @@ static int add_row(const bench_codec *codec, bench_row line)
         return status;
     line.codec = codec->name;
     line.memcpy_bps = bench.memcpy_bps[line.set - bench.sets.list];
-    line.core_hz = bench.core_hz[line.set - bench.sets.list];
     bench.rows = memory_resize(bench.rows, bench.count + 1, sizeof *bench.rows);
     bench.rows[bench.count++] = line;
     return STATUS_OK;
@@ -220,7 +221,7 @@ static int run_set(size_t index)
     progress_start(set->name, PZ_UNKNOWN);
     bench.memcpy_bps[index] = bench_memcpy_bps(&bench.buffers);
     bench.copy_bps[index] = bench_copy_bps(&bench.buffers);
-    bench.core_hz[index] = bench_core_hz();
+    bench.core_hz = fmax(bench.core_hz, bench_core_hz());
     for (size_t i = 0; i < bench.choice.ours_count && status == STATUS_OK; i++)
         status = run_ours(set, bench.choice.ours[i]);
     for (size_t i = 0; i < peer_count && status == STATUS_OK; i++)
@@ -243,7 +244,6 @@ static int run_sets(void)
     bench_buffers_make(&bench.buffers, (size_t)options.size_bytes, (unsigned)options.runs);
     bench.memcpy_bps = memory_keep(bench.sets.count, sizeof *bench.memcpy_bps);
     bench.copy_bps = memory_keep(bench.sets.count, sizeof *bench.copy_bps);
-    bench.core_hz = memory_keep(bench.sets.count, sizeof *bench.core_hz);
     for (size_t i = 0; i < bench.sets.count && status == STATUS_OK; i++)
         status = run_set(i);
     return status;
@@ -257,7 +257,7 @@ static void show(void)
                                  .runs = bench.buffers.runs,
                                  .memcpy_bps = bench_median(bench.memcpy_bps, bench.sets.count),
                                  .copy_bps = bench_median(bench.copy_bps, bench.sets.count),
-                                 .core_hz = bench_median(bench.core_hz, bench.sets.count),
+                                 .core_hz = bench.core_hz,
                                  .missing_peers = bench.choice.missing_peers,
                                  .missing_count = bench.choice.missing_count};
 
