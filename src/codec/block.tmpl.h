@@ -10,45 +10,47 @@
 /* What the size model and the encoder look at.  What belongs to an encoding is filled if it is
  * allowed, and for ZBX if there are zero symbols. */
 typedef struct PZ_CAT(view) {
-    PZ_PLANE b[PZ_W + 1]; /* of the symbols; these arrays end with a zero plane */
-    PZ_PLANE d[PZ_W + 2]; /* of the deltas */
+    PZ_PLANE symbol_planes[PZ_ROOM + PZ_W + 1]; /* the arrays of planes end with a zero plane */
+    PZ_PLANE delta_planes[PZ_ROOM + PZ_W + 2];
     PZ_PLANE nonzero;
     unsigned n;
     PZ_MARKS symbols, deltas, nonzeros;
 } PZ_CAT(view);
 
 #define PZ_VIEW PZ_CAT(view)
+#define PZ_B(view) ((view)->symbol_planes + PZ_ROOM) /* of the symbols */
+#define PZ_D(view) ((view)->delta_planes + PZ_ROOM)  /* of the deltas */
 
 /* ---- Size model ----------------------------------------------------------------------------- */
 
-static inline void PZ_CAT(look)(PZ_VIEW *view, const uint8_t *raw)
+PZI_INLINE void PZ_CAT(look)(PZ_VIEW *view, const uint8_t *raw)
 {
-    view->b[PZ_W] = PZ_P(of)(0, 0);
-    view->d[PZ_W + 1] = PZ_P(of)(0, 0);
-    PZ_CAT(planes)(raw, view->b);
-    view->nonzero = PZ_CAT(nonzero)(raw, view->b);
+    PZ_B(view)[PZ_W] = PZ_P(of)(0, 0);
+    PZ_D(view)[PZ_W + 1] = PZ_P(of)(0, 0);
+    PZ_CAT(planes)(raw, PZ_B(view));
+    view->nonzero = PZ_CAT(nonzero)(raw, PZ_B(view));
     view->n = PZ_P(count)(view->nonzero);
 }
 
-static inline unsigned PZ_CAT(symbols_cost)(PZ_VIEW *view)
+PZI_INLINE unsigned PZ_CAT(symbols_cost)(PZ_VIEW *view)
 {
-    PZ_CAT(mark)(view->b, PZ_W, PZ_P(below)(PZ_N), &view->symbols);
+    PZ_CAT(mark)(PZ_B(view), PZ_W, PZ_P(below)(PZ_N), false, &view->symbols);
     return PZ_CAT(planes_cost)(&view->symbols, PZ_W, PZ_N);
 }
 
-static inline unsigned PZ_CAT(deltas_cost)(PZ_VIEW *view, const uint8_t *raw)
+PZI_INLINE unsigned PZ_CAT(deltas_cost)(PZ_VIEW *view, const uint8_t *raw)
 {
-    PZ_CAT(delta_planes)(raw, view->b, view->d);
-    PZ_CAT(mark)(view->d, PZ_W + 1, PZ_P(below)(PZ_N - 1), &view->deltas);
+    PZ_CAT(delta_planes)(raw, PZ_B(view), PZ_D(view));
+    PZ_CAT(mark)(PZ_D(view), PZ_W + 1, PZ_P(below)(PZ_N - 1), false, &view->deltas);
     return PZ_CAT(planes_cost)(&view->deltas, PZ_W + 1, PZ_N - 1);
 }
 
 /* Of the planes with gaps, which cost as much as without. */
-static inline unsigned PZ_CAT(nonzeros_cost)(PZ_VIEW *view)
+PZI_INLINE unsigned PZ_CAT(nonzeros_cost)(PZ_VIEW *view)
 {
     if (view->n == 0)
         return 0;
-    PZ_CAT(mark)(view->b, PZ_W, view->nonzero, &view->nonzeros);
+    PZ_CAT(mark)(PZ_B(view), PZ_W, view->nonzero, true, &view->nonzeros);
     return PZ_CAT(planes_cost)(&view->nonzeros, PZ_W, view->n);
 }
 
@@ -93,14 +95,14 @@ static void PZ_CAT(measure_blocks)(uint32_t encodings, const uint8_t *raw, unsig
 /* ---- Encoder -------------------------------------------------------------------------------- */
 
 /* The lowest p bits of a plane. */
-static inline void PZ_CAT(put_plane)(struct pzi_bit_writer *writer, PZ_PLANE plane, unsigned p)
+PZI_INLINE void PZ_CAT(put_plane)(struct pzi_bit_writer *writer, PZ_PLANE plane, unsigned p)
 {
     pzi_put(writer, PZ_P(piece)(plane, 0), p < 64 ? p : 64);
     if (p > 64)
         pzi_put(writer, PZ_P(piece)(plane, 1), p - 64);
 }
 
-static inline void PZ_CAT(put_verbatim)(struct pzi_bit_writer *writer, PZ_PLANE x, unsigned p)
+PZI_INLINE void PZ_CAT(put_verbatim)(struct pzi_bit_writer *writer, PZ_PLANE x, unsigned p)
 {
     if (PZ_N <= 32) {
         pzi_put_short(writer, PZI_CODE_VERBATIM | PZ_P(piece)(x, 0) << 1, 1 + p);
@@ -111,11 +113,27 @@ static inline void PZ_CAT(put_verbatim)(struct pzi_bit_writer *writer, PZ_PLANE 
 }
 
 /* The codes of x_j, which is not zero, but verbatim. */
-static inline pzi_code PZ_CAT(code_of)(PZ_PLANE x, bool brief, unsigned p)
+PZI_INLINE pzi_code PZ_CAT(code_of)(PZ_PLANE x, bool brief, unsigned p)
 {
     if (brief)
         return pzi_brief_code(PZ_P(equal)(x, PZ_P(below)(p)));
     return pzi_place_code(PZ_P(is_zero)(PZ_P(rest)(x)), PZ_P(lowest)(x), pzi_position_bits(p));
+}
+
+/* Planes j-1 .. end, where end is the result, are none of `others`. */
+PZI_INLINE unsigned PZ_CAT(end_of_run)(PZ_SET others, unsigned j)
+{
+    const PZ_SET below = PZ_M(and)(others, PZ_M(below)(j));
+
+    return PZ_M(is_zero)(below) ? 0 : PZ_M(highest)(below) + 1;
+}
+
+/* Planes j-1 .. end. */
+PZI_INLINE void PZ_CAT(put_verbatims)(struct pzi_bit_writer *writer, const PZ_PLANE *b, unsigned j,
+                                      unsigned end, unsigned p)
+{
+    for (j = PZ_CAT(put_run)(writer, b, j, end, p); j > end; j--)
+        PZ_CAT(put_verbatim)(writer, PZ_P(xor)(b[j - 1], b[j]), p);
 }
 
 /* The marks may be those of the same planes with gaps.  Works on a copy of the writer, which then
@@ -124,58 +142,58 @@ PZI_INLINE void PZ_CAT(put_planes)(struct pzi_bit_writer *writer, const PZ_PLANE
                                    const PZ_MARKS *marks, unsigned P, unsigned p)
 {
     const PZ_SET none = PZ_M(of)(0, 0), brief = p < PZI_MIN_BRIEF ? none : marks->brief;
-    const PZ_SET place = p < PZI_MIN_PLACE ? none : marks->place;
-    const PZ_SET coded = PZ_M(or)(brief, place);
+    const PZ_SET coded = PZ_M(or)(brief, p < PZI_MIN_PLACE ? none : marks->place);
+    const PZ_SET verbatim = PZ_M(without)(marks->some, coded);
+    const PZ_SET others = PZ_M(without)(PZ_M(below)(P), verbatim);
     struct pzi_bit_writer to = *writer;
     unsigned j = P; /* planes j-1 .. 0 are still to be written */
 
     while (j > 0) {
+        unsigned end;
         pzi_code code;
 
-        if (PZ_M(has)(marks->some, j - 1)) {
-            const PZ_PLANE x = PZ_P(xor)(b[j - 1], b[j]);
-
-            j--;
-            if (!PZ_M(has)(coded, j)) {
-                PZ_CAT(put_verbatim)(&to, x, p);
-                continue;
-            }
-            code = PZ_CAT(code_of)(x, PZ_M(has)(brief, j), p);
-        } else {
-            const PZ_SET left = PZ_M(and)(marks->some, PZ_M(below)(j));
-            const unsigned end = PZ_M(is_zero)(left) ? 0 : PZ_M(highest)(left) + 1;
-
-            code = pzi_run_code(j - end, pzi_run_bits(PZ_W));
+        if (PZ_M(has)(verbatim, j - 1)) {
+            end = PZ_CAT(end_of_run)(others, j);
+            PZ_CAT(put_verbatims)(&to, b, j, end, p);
             j = end;
+            continue;
+        }
+        if (PZ_M(has)(coded, j - 1)) {
+            end = j - 1;
+            code = PZ_CAT(code_of)(PZ_P(xor)(b[end], b[j]), PZ_M(has)(brief, end), p);
+        } else {
+            end = PZ_CAT(end_of_run)(marks->some, j);
+            code = pzi_run_code(j - end, pzi_run_bits(PZ_W));
         }
         pzi_put_short(&to, code.bits, code.length);
+        j = end;
     }
     *writer = to;
 }
 
-static inline void PZ_CAT(put_nonzeros)(struct pzi_bit_writer *writer, PZ_PLANE nonzero,
-                                        const uint8_t *raw)
+PZI_INLINE void PZ_CAT(put_nonzeros)(struct pzi_bit_writer *writer, PZ_PLANE nonzero,
+                                     const uint8_t *raw)
 {
     PZ_CAT(put_plane)(writer, nonzero, PZ_N);
     for (; !PZ_P(is_zero)(nonzero); nonzero = PZ_P(rest)(nonzero))
         pzi_put(writer, PZ_LOAD(raw, PZ_P(lowest)(nonzero)), PZ_W);
 }
 
-static inline void PZ_CAT(put_nonzero_planes)(struct pzi_bit_writer *writer, const PZ_VIEW *view,
-                                              const uint8_t *raw)
+PZI_INLINE void PZ_CAT(put_nonzero_planes)(struct pzi_bit_writer *writer, const PZ_VIEW *view,
+                                           const uint8_t *raw)
 {
-    PZ_PLANE z[PZ_W + 1];
+    PZ_PLANE planes[PZ_ROOM + PZ_W + 1], *const z = planes + PZ_ROOM;
 
     PZ_CAT(put_plane)(writer, view->nonzero, PZ_N);
     if (view->n == 0)
         return;
     z[PZ_W] = PZ_P(of)(0, 0);
-    PZ_CAT(gather)(raw, view->b, view->nonzero, z);
+    PZ_CAT(gather)(raw, PZ_B(view), view->nonzero, z);
     PZ_CAT(put_planes)(writer, z, &view->nonzeros, PZ_W, view->n);
 }
 
-static inline void PZ_CAT(put_block)(struct pzi_bit_writer *writer, pz_encoding encoding,
-                                     const PZ_VIEW *view, const uint8_t *raw)
+PZI_INLINE void PZ_CAT(put_block)(struct pzi_bit_writer *writer, pz_encoding encoding,
+                                  const PZ_VIEW *view, const uint8_t *raw)
 {
     pzi_put(writer, encoding, PZI_TAG_BITS);
     switch (encoding) {
@@ -183,11 +201,11 @@ static inline void PZ_CAT(put_block)(struct pzi_bit_writer *writer, pz_encoding 
         PZ_CAT(put_nonzeros)(writer, view->nonzero, raw);
         break;
     case PZ_BX:
-        PZ_CAT(put_planes)(writer, view->b, &view->symbols, PZ_W, PZ_N);
+        PZ_CAT(put_planes)(writer, PZ_B(view), &view->symbols, PZ_W, PZ_N);
         break;
     case PZ_DBX:
         pzi_put(writer, PZ_LOAD(raw, 0), PZ_W);
-        PZ_CAT(put_planes)(writer, view->d, &view->deltas, PZ_W + 1, PZ_N - 1);
+        PZ_CAT(put_planes)(writer, PZ_D(view), &view->deltas, PZ_W + 1, PZ_N - 1);
         break;
     case PZ_ZBX:
         PZ_CAT(put_nonzero_planes)(writer, view, raw);
@@ -218,7 +236,7 @@ static void PZ_CAT(encode_blocks)(uint32_t encodings, const uint8_t *raw, unsign
  * A function that finds an error leaves the reader where the wrong code or field begins. */
 
 /* p bits that are there. */
-static inline PZ_PLANE PZ_CAT(get_plane)(struct pzi_bit_reader *reader, unsigned p)
+PZI_INLINE PZ_PLANE PZ_CAT(get_plane)(struct pzi_bit_reader *reader, unsigned p)
 {
     const uint64_t lo = pzi_get(reader, p < 64 ? p : 64);
 
@@ -226,8 +244,7 @@ static inline PZ_PLANE PZ_CAT(get_plane)(struct pzi_bit_reader *reader, unsigned
 }
 
 /* A verbatim plane whose 1 + p bits are there; `bits` is what pzi_peek() has just returned. */
-static inline PZ_PLANE PZ_CAT(get_verbatim)(struct pzi_bit_reader *reader, uint64_t bits,
-                                            unsigned p)
+PZI_INLINE PZ_PLANE PZ_CAT(get_verbatim)(struct pzi_bit_reader *reader, uint64_t bits, unsigned p)
 {
     if (p <= 56) {
         pzi_skip(reader, 1 + p);
@@ -238,8 +255,8 @@ static inline PZ_PLANE PZ_CAT(get_verbatim)(struct pzi_bit_reader *reader, uint6
 }
 
 /* The x plane of a code that stands for a single one, or the reason why it stands for none. */
-static inline pz_status PZ_CAT(plane_of_token)(pzi_token token, PZ_PLANE above, unsigned p,
-                                               PZ_PLANE *x)
+PZI_INLINE pz_status PZ_CAT(plane_of_token)(pzi_token token, PZ_PLANE above, unsigned p,
+                                            PZ_PLANE *x)
 {
     switch (token.kind) {
     case PZI_TOKEN_ONES:
@@ -298,8 +315,8 @@ PZI_INLINE pz_status PZ_CAT(parse_planes)(struct pzi_bit_reader *reader, PZ_PLAN
 }
 
 /* Works on a copy of the reader, which then stays in registers. */
-static inline pz_status PZ_CAT(get_planes)(struct pzi_bit_reader *reader, PZ_PLANE *b, unsigned P,
-                                           unsigned p)
+PZI_INLINE pz_status PZ_CAT(get_planes)(struct pzi_bit_reader *reader, PZ_PLANE *b, unsigned P,
+                                        unsigned p)
 {
     struct pzi_bit_reader from = *reader;
     const pz_status status = PZ_CAT(parse_planes)(&from, b, P, p);
@@ -308,7 +325,7 @@ static inline pz_status PZ_CAT(get_planes)(struct pzi_bit_reader *reader, PZ_PLA
     return status;
 }
 
-static inline pz_status PZ_CAT(get_raw)(struct pzi_bit_reader *reader, uint8_t *raw)
+PZI_INLINE pz_status PZ_CAT(get_raw)(struct pzi_bit_reader *reader, uint8_t *raw)
 {
     if (pzi_left(reader) < PZI_BLOCK_BITS)
         return PZ_ERR_CHUNK_END;
@@ -317,7 +334,7 @@ static inline pz_status PZ_CAT(get_raw)(struct pzi_bit_reader *reader, uint8_t *
     return PZ_OK;
 }
 
-static inline pz_status PZ_CAT(get_mask)(struct pzi_bit_reader *reader, PZ_PLANE *mask)
+PZI_INLINE pz_status PZ_CAT(get_mask)(struct pzi_bit_reader *reader, PZ_PLANE *mask)
 {
     if (pzi_left(reader) < PZ_N)
         return PZ_ERR_CHUNK_END;
@@ -325,7 +342,7 @@ static inline pz_status PZ_CAT(get_mask)(struct pzi_bit_reader *reader, PZ_PLANE
     return PZ_OK;
 }
 
-static inline pz_status PZ_CAT(get_nonzeros)(struct pzi_bit_reader *reader, uint8_t *raw)
+PZI_INLINE pz_status PZ_CAT(get_nonzeros)(struct pzi_bit_reader *reader, uint8_t *raw)
 {
     PZ_PLANE mask;
 
@@ -348,7 +365,7 @@ static inline pz_status PZ_CAT(get_nonzeros)(struct pzi_bit_reader *reader, uint
     return PZ_OK;
 }
 
-static inline pz_status PZ_CAT(get_symbols)(struct pzi_bit_reader *reader, uint8_t *raw)
+PZI_INLINE pz_status PZ_CAT(get_symbols)(struct pzi_bit_reader *reader, uint8_t *raw)
 {
     PZ_PLANE b[PZ_W];
     const pz_status status = PZ_CAT(get_planes)(reader, b, PZ_W, PZ_N);
@@ -358,7 +375,7 @@ static inline pz_status PZ_CAT(get_symbols)(struct pzi_bit_reader *reader, uint8
     return status;
 }
 
-static inline pz_status PZ_CAT(get_deltas)(struct pzi_bit_reader *reader, uint8_t *raw)
+PZI_INLINE pz_status PZ_CAT(get_deltas)(struct pzi_bit_reader *reader, uint8_t *raw)
 {
     PZ_PLANE d[PZ_W + 1], carries;
     PZ_SYMBOL base;
@@ -375,7 +392,7 @@ static inline pz_status PZ_CAT(get_deltas)(struct pzi_bit_reader *reader, uint8_
     return PZ_P(equal)(carries, d[PZ_W]) ? PZ_OK : PZ_ERR_DELTA;
 }
 
-static inline pz_status PZ_CAT(get_nonzero_planes)(struct pzi_bit_reader *reader, uint8_t *raw)
+PZI_INLINE pz_status PZ_CAT(get_nonzero_planes)(struct pzi_bit_reader *reader, uint8_t *raw)
 {
     PZ_PLANE z[PZ_W], mask, seen;
     pz_status status;
@@ -400,7 +417,7 @@ static inline pz_status PZ_CAT(get_nonzero_planes)(struct pzi_bit_reader *reader
     return PZ_OK;
 }
 
-static inline pz_status PZ_CAT(get_block)(struct pzi_bit_reader *reader, uint8_t *raw)
+PZI_INLINE pz_status PZ_CAT(get_block)(struct pzi_bit_reader *reader, uint8_t *raw)
 {
     const unsigned tag = pzi_peek(reader) & ((1u << PZI_TAG_BITS) - 1);
 
@@ -439,4 +456,6 @@ static pz_status PZ_CAT(decode_blocks)(struct pzi_bit_reader *reader, uint8_t *r
 }
 
 #undef PZ_VIEW
+#undef PZ_B
+#undef PZ_D
 #undef PZ_MARKS

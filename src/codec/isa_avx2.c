@@ -31,6 +31,8 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/vec_bmi2.tmpl.h"
 
+#include "codec/vec_run.tmpl.h"
+
 #include "codec/block.tmpl.h"
 
 #include "codec/group_avx2.tmpl.h"
@@ -44,6 +46,8 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_avx2.tmpl.h"
 
 #include "codec/vec_bmi2.tmpl.h"
+
+#include "codec/vec_run256.tmpl.h"
 
 #include "codec/block.tmpl.h"
 
@@ -59,6 +63,8 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/vec_bmi2.tmpl.h"
 
+#include "codec/vec_run256.tmpl.h"
+
 #include "codec/block.tmpl.h"
 
 #include "codec/group_avx2.tmpl.h"
@@ -72,6 +78,8 @@ PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_avx2.tmpl.h"
 
 #include "codec/vec_bmi2.tmpl.h"
+
+#include "codec/vec_run.tmpl.h"
 
 #include "codec/block.tmpl.h"
 

@@ -43,6 +43,8 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 
 #include "codec/vec_compress.tmpl.h"
 
+#include "codec/vec_run.tmpl.h"
+
 #include "codec/block.tmpl.h"
 
 #include "codec/group_scalar.tmpl.h"
@@ -58,6 +60,8 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 #include "codec/vec_avx512.tmpl.h"
 
 #include "codec/vec_compress.tmpl.h"
+
+#include "codec/vec_run256.tmpl.h"
 
 #include "codec/block.tmpl.h"
 
@@ -75,6 +79,8 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 
 #include "codec/vec_compress.tmpl.h"
 
+#include "codec/vec_run256.tmpl.h"
+
 #include "codec/block.tmpl.h"
 
 #include "codec/group_scalar.tmpl.h"
@@ -90,6 +96,8 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 #include "codec/vec_avx512.tmpl.h"
 
 #include "codec/vec_compress.tmpl.h"
+
+#include "codec/vec_run.tmpl.h"
 
 #include "codec/block.tmpl.h"
 

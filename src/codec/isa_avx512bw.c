@@ -41,6 +41,8 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/vec_bmi2.tmpl.h"
 
+#include "codec/vec_run.tmpl.h"
+
 #include "codec/block.tmpl.h"
 
 #include "codec/group_scalar.tmpl.h"
@@ -56,6 +58,8 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_avx512.tmpl.h"
 
 #include "codec/vec_bmi2.tmpl.h"
+
+#include "codec/vec_run256.tmpl.h"
 
 #include "codec/block.tmpl.h"
 
@@ -73,6 +77,8 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/vec_compress.tmpl.h"
 
+#include "codec/vec_run256.tmpl.h"
+
 #include "codec/block.tmpl.h"
 
 #include "codec/group_scalar.tmpl.h"
@@ -88,6 +94,8 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 #include "codec/vec_avx512.tmpl.h"
 
 #include "codec/vec_compress.tmpl.h"
+
+#include "codec/vec_run.tmpl.h"
 
 #include "codec/block.tmpl.h"
 

@@ -24,6 +24,8 @@
 
 #include "codec/vec_move.tmpl.h"
 
+#include "codec/vec_run.tmpl.h"
+
 #include "codec/block.tmpl.h"
 
 #include "codec/group_scalar.tmpl.h"
@@ -37,6 +39,8 @@
 #include "codec/vec_neon.tmpl.h"
 
 #include "codec/vec_move.tmpl.h"
+
+#include "codec/vec_run.tmpl.h"
 
 #include "codec/block.tmpl.h"
 
@@ -52,6 +56,8 @@
 
 #include "codec/vec_move.tmpl.h"
 
+#include "codec/vec_run.tmpl.h"
+
 #include "codec/block.tmpl.h"
 
 #include "codec/group_scalar.tmpl.h"
@@ -65,6 +71,8 @@
 #include "codec/vec_neon.tmpl.h"
 
 #include "codec/vec_move.tmpl.h"
+
+#include "codec/vec_run.tmpl.h"
 
 #include "codec/block.tmpl.h"
 

@@ -17,6 +17,8 @@
 
 #include "codec/vec_move.tmpl.h"
 
+#include "codec/vec_run.tmpl.h"
+
 #include "codec/block.tmpl.h"
 
 #include "codec/group_scalar.tmpl.h"
@@ -30,6 +32,8 @@
 #include "codec/vec_scalar.tmpl.h"
 
 #include "codec/vec_move.tmpl.h"
+
+#include "codec/vec_run.tmpl.h"
 
 #include "codec/block.tmpl.h"
 
@@ -45,6 +49,8 @@
 
 #include "codec/vec_move.tmpl.h"
 
+#include "codec/vec_run.tmpl.h"
+
 #include "codec/block.tmpl.h"
 
 #include "codec/group_scalar.tmpl.h"
@@ -58,6 +64,8 @@
 #include "codec/vec_scalar.tmpl.h"
 
 #include "codec/vec_move.tmpl.h"
+
+#include "codec/vec_run.tmpl.h"
 
 #include "codec/block.tmpl.h"
 

@@ -32,7 +32,7 @@ PZI_INLINE void PZ_CAT(mark_plane)(PZ_MARKS *marks, PZ_SET plane, PZ_PLANE x, PZ
 
 /* All P planes, one after another.  `all` are the positions that exist; they may have gaps, see
  * pzi_p64_shape(). */
-static inline void PZ_CAT(mark_plain)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
+PZI_NOINLINE void PZ_CAT(mark_plain)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
 {
     const PZ_SET none = PZ_M(of)(0, 0);
     PZ_MARKS found = {none, none, none};
@@ -44,7 +44,7 @@ static inline void PZ_CAT(mark_plain)(const PZ_PLANE *b, unsigned P, PZ_PLANE al
 }
 
 /* Bits of the runs of zero planes. */
-static inline unsigned PZ_CAT(runs_cost)(PZ_SET zeros)
+PZI_INLINE unsigned PZ_CAT(runs_cost)(PZ_SET zeros)
 {
     const PZ_SET pairs = PZ_M(and)(zeros, PZ_M(down)(zeros));
     const unsigned long_runs = PZ_M(count)(PZ_M(without)(pairs, PZ_M(down)(pairs)));
@@ -55,7 +55,7 @@ static inline unsigned PZ_CAT(runs_cost)(PZ_SET zeros)
 }
 
 /* Bits of PLANES, for P planes of p bits. */
-static inline unsigned PZ_CAT(planes_cost)(const PZ_MARKS *marks, unsigned P, unsigned p)
+PZI_INLINE unsigned PZ_CAT(planes_cost)(const PZ_MARKS *marks, unsigned P, unsigned p)
 {
     const PZ_SET place = PZ_M(without)(marks->place, marks->brief);
 

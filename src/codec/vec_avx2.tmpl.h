@@ -19,7 +19,7 @@
 
 #if PZ_W == 8
 
-static inline void to_planes_w8(pzi_quad *q)
+PZI_INLINE void to_planes_w8(pzi_quad *q)
 {
     /* i6 i5 | i4 | i3 i2 i1 i0 | j2 j1 j0 */
     PZI_UNPACK8(q, 0);
@@ -34,7 +34,7 @@ static inline void to_planes_w8(pzi_quad *q)
     PZI_REORDER(q, 0, 2, 3, 1);
 }
 
-static inline void from_planes_w8(pzi_quad *q)
+PZI_INLINE void from_planes_w8(pzi_quad *q)
 {
     PZI_REORDER(q, 1, 2, 0, 3);
     PZI_SWAP_LANE(q, 0);
@@ -54,7 +54,7 @@ static inline void from_planes_w8(pzi_quad *q)
 
 #elif PZ_W == 16
 
-static inline void to_planes_w16(pzi_quad *q)
+PZI_INLINE void to_planes_w16(pzi_quad *q)
 {
     /* i5 i4 | i3 | i2 i1 i0 j3 | j2 j1 j0 */
     PZI_UNPACK16(q, 0);
@@ -68,7 +68,7 @@ static inline void to_planes_w16(pzi_quad *q)
     PZI_SWAP_B3(q, 0);
 }
 
-static inline void from_planes_w16(pzi_quad *q)
+PZI_INLINE void from_planes_w16(pzi_quad *q)
 {
     PZI_SWAP_B3(q, 0);
     /* j3 j0 | j1 | j2 i5 i4 i3 | i2 i1 i0 */
@@ -86,7 +86,7 @@ static inline void from_planes_w16(pzi_quad *q)
 
 #elif PZ_W == 32
 
-static inline void to_planes_w32(pzi_quad *q)
+PZI_INLINE void to_planes_w32(pzi_quad *q)
 {
     /* i4 i3 | i2 | i1 i0 j4 j3 | j2 j1 j0 */
     PZI_SWAP_LANE(q, 0);
@@ -101,7 +101,7 @@ static inline void to_planes_w32(pzi_quad *q)
     pzi_permute32(q, _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7));
 }
 
-static inline void from_planes_w32(pzi_quad *q)
+PZI_INLINE void from_planes_w32(pzi_quad *q)
 {
     pzi_permute32(q, _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7));
     PZI_PACK32(q, 0);
@@ -118,7 +118,7 @@ static inline void from_planes_w32(pzi_quad *q)
 
 #elif PZ_W == 64
 
-static inline void to_planes_w64(pzi_quad *q)
+PZI_INLINE void to_planes_w64(pzi_quad *q)
 {
     /* i3 i2 | i1 | i0 j5 j4 j3 | j2 j1 j0 */
     PZI_SWAP_LANE(q, 1);
@@ -131,7 +131,7 @@ static inline void to_planes_w64(pzi_quad *q)
     pzi_permute32(q, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-static inline void from_planes_w64(pzi_quad *q)
+PZI_INLINE void from_planes_w64(pzi_quad *q)
 {
     pzi_permute32(q, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
     /* j5 j4 | j1 | j3 j2 j0 i3 | i2 i1 i0 */
@@ -147,7 +147,7 @@ static inline void from_planes_w64(pzi_quad *q)
 
 #endif
 
-static inline void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
+PZI_INLINE void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
 {
     pzi_quad q = pzi_load_quad(bytes);
 
@@ -155,7 +155,7 @@ static inline void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
     pzi_store_quad(b, &q);
 }
 
-static inline void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
+PZI_INLINE void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
 {
     pzi_quad q = pzi_load_quad(b);
 
@@ -168,7 +168,7 @@ static inline void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
 /* The highest bit of every symbol. */
 #if PZ_W == 8
 
-static inline plane_w8 tops_w8(const pzi_quad *q)
+PZI_INLINE plane_w8 tops_w8(const pzi_quad *q)
 {
     const uint32_t m0 = (uint32_t)_mm256_movemask_epi8(q->v[0]);
     const uint32_t m1 = (uint32_t)_mm256_movemask_epi8(q->v[1]);
@@ -181,19 +181,19 @@ static inline plane_w8 tops_w8(const pzi_quad *q)
 #elif PZ_W == 16
 
 /* Of 32 symbols; saturation keeps the sign. */
-static inline uint32_t tops_of_pair_w16(__m256i a, __m256i b)
+PZI_INLINE uint32_t tops_of_pair_w16(__m256i a, __m256i b)
 {
     return (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(_mm256_packs_epi16(a, b), 0xd8));
 }
 
-static inline plane_w16 tops_w16(const pzi_quad *q)
+PZI_INLINE plane_w16 tops_w16(const pzi_quad *q)
 {
     return tops_of_pair_w16(q->v[0], q->v[1]) | (uint64_t)tops_of_pair_w16(q->v[2], q->v[3]) << 32;
 }
 
 #elif PZ_W == 32
 
-static inline plane_w32 tops_w32(const pzi_quad *q)
+PZI_INLINE plane_w32 tops_w32(const pzi_quad *q)
 {
     uint32_t tops = 0;
 
@@ -205,7 +205,7 @@ static inline plane_w32 tops_w32(const pzi_quad *q)
 
 #elif PZ_W == 64
 
-static inline plane_w64 tops_w64(const pzi_quad *q)
+PZI_INLINE plane_w64 tops_w64(const pzi_quad *q)
 {
     uint32_t tops = 0;
 
@@ -217,7 +217,7 @@ static inline plane_w64 tops_w64(const pzi_quad *q)
 
 #endif
 
-static inline PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
+PZI_INLINE PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
 {
     pzi_quad q = pzi_load_quad(bytes);
 
@@ -229,7 +229,7 @@ static inline PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
 }
 
 /* Every symbol moves up by one place; the first becomes the last of `first`. */
-static inline pzi_quad PZ_CAT(shift_up)(const pzi_quad *q, __m256i first)
+PZI_INLINE pzi_quad PZ_CAT(shift_up)(const pzi_quad *q, __m256i first)
 {
     pzi_quad to;
 
@@ -244,7 +244,7 @@ static inline pzi_quad PZ_CAT(shift_up)(const pzi_quad *q, __m256i first)
 }
 
 /* The last symbol of each lane, in all places of it. */
-static inline __m256i PZ_CAT(last)(__m256i v)
+PZI_INLINE __m256i PZ_CAT(last)(__m256i v)
 {
 #if PZ_W == 8
     return _mm256_shuffle_epi8(v, _mm256_set1_epi8(15));
@@ -258,7 +258,7 @@ static inline __m256i PZ_CAT(last)(__m256i v)
 }
 
 /* The symbol in all places. */
-static inline __m256i PZ_CAT(repeat)(PZ_SYMBOL symbol)
+PZI_INLINE __m256i PZ_CAT(repeat)(PZ_SYMBOL symbol)
 {
 #if PZ_W == 64
     return _mm256_set1_epi64x((long long)symbol);
@@ -271,7 +271,12 @@ PZI_INLINE void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b, PZ
 {
     const PZ_PLANE all = PZ_P(below)(PZ_N - 1);
     const pzi_quad from = pzi_load_quad(bytes);
-    const pzi_quad to = pzi_shift_down(&from, _mm256_setzero_si256(), PZ_W / 8);
+    const pzi_quad to = {{
+        _mm256_loadu_si256((const __m256i *)(bytes + PZ_W / 8)),
+        _mm256_loadu_si256((const __m256i *)(bytes + PZ_W / 8 + 32)),
+        _mm256_loadu_si256((const __m256i *)(bytes + PZ_W / 8 + 64)),
+        PZI_FOLLOW(from.v[3], _mm256_setzero_si256(), PZ_W / 8),
+    }};
     pzi_quad delta, borrow;
 
     (void)b;
@@ -292,7 +297,7 @@ PZI_INLINE void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b, PZ
 }
 
 /* Prefix sums over the symbols. */
-static inline void PZ_CAT(sum_up)(pzi_quad *q)
+PZI_INLINE void PZ_CAT(sum_up)(pzi_quad *q)
 {
     __m256i total = _mm256_setzero_si256();
 
@@ -317,7 +322,7 @@ static inline void PZ_CAT(sum_up)(pzi_quad *q)
     }
 }
 
-static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
+PZI_INLINE PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
 {
     pzi_quad delta = pzi_load_quad(d), sum, carry;
 
@@ -340,15 +345,16 @@ static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_
 
 #if PZ_W == 8
 
-static inline void mark_w8(const plane_w8 *b, unsigned P, plane_w8 all, marks_w8 *marks)
+PZI_INLINE void mark_w8(const plane_w8 *b, unsigned P, plane_w8 all, bool gaps, marks_w8 *marks)
 {
+    (void)gaps;
     mark_plain_w8(b, P, all, marks);
 }
 
 #else
 
 /* Bit j is set if field j, of ones or zeros, is ones. */
-static inline uint64_t PZ_CAT(collect)(__m256i a, __m256i b, __m256i c, __m256i d)
+PZI_INLINE uint64_t PZ_CAT(collect)(__m256i a, __m256i b, __m256i c, __m256i d)
 {
 #if PZ_W == 64
     const __m256i low = _mm256_permute4x64_epi64(_mm256_packs_epi16(a, b), 0xd8);
@@ -365,12 +371,12 @@ static inline uint64_t PZ_CAT(collect)(__m256i a, __m256i b, __m256i c, __m256i 
 #endif
 }
 
-static inline PZ_SET PZ_CAT(collect_quad)(const pzi_quad *q)
+PZI_INLINE PZ_SET PZ_CAT(collect_quad)(const pzi_quad *q)
 {
     return PZ_M(of)(PZ_CAT(collect)(q->v[0], q->v[1], q->v[2], q->v[3]), 0);
 }
 
-static inline __m256i PZ_CAT(fields)(PZ_PLANE plane)
+PZI_INLINE __m256i PZ_CAT(fields)(PZ_PLANE plane)
 {
 #if PZ_W == 16
     return _mm256_set1_epi64x((long long)plane);
@@ -381,11 +387,28 @@ static inline __m256i PZ_CAT(fields)(PZ_PLANE plane)
 #endif
 }
 
-/* As mark_plain, but for a sign plane all at once.  The conditions are those of pzi_p64_shape(). */
-PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
+/* The fields of x that are neither 1 nor 11 at some position, but for zeros between; with gaps, as
+ * in pzi_p64_shape(). */
+PZI_INLINE __m256i PZ_CAT(not_place)(__m256i x, __m256i present, bool gaps)
 {
-    const __m256i zero = _mm256_setzero_si256(), one_less = _mm256_set1_epi8(-1);
-    const __m256i present = PZ_CAT(fields)(all), gaps = _mm256_xor_si256(present, one_less);
+    const __m256i ones = _mm256_set1_epi8(-1);
+    const __m256i low = _mm256_and_si256(x, PZ_FIELDS(sub)(_mm256_setzero_si256(), x));
+    const __m256i rest = _mm256_xor_si256(x, low);
+
+    if (gaps) {
+        const __m256i third = _mm256_and_si256(rest, PZ_FIELDS(add)(rest, ones));
+        const __m256i filled = _mm256_or_si256(x, _mm256_xor_si256(present, ones));
+
+        return _mm256_or_si256(third, _mm256_and_si256(PZ_FIELDS(add)(filled, low), x));
+    }
+    return _mm256_andnot_si256(PZ_FIELDS(add)(low, low), rest);
+}
+
+/* As mark_plain, but for a sign plane all at once. */
+PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, bool gaps,
+                             PZ_MARKS *marks)
+{
+    const __m256i zero = _mm256_setzero_si256(), present = PZ_CAT(fields)(all);
     const pzi_quad planes = pzi_load_quad(b);
     const pzi_quad above =
         pzi_shift_down(&planes, _mm256_setr_epi64x((long long)b[PZ_W], 0, 0, 0), PZ_N / 8);
@@ -394,15 +417,11 @@ PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MAR
 #pragma GCC unroll 4
     for (unsigned k = 0; k < 4; k++) {
         const __m256i x = _mm256_xor_si256(planes.v[k], above.v[k]);
-        const __m256i low = _mm256_and_si256(x, PZ_FIELDS(sub)(zero, x));
-        const __m256i rest = _mm256_xor_si256(x, low);
-        const __m256i third = _mm256_and_si256(rest, PZ_FIELDS(add)(rest, one_less));
-        const __m256i apart = _mm256_and_si256(PZ_FIELDS(add)(_mm256_or_si256(x, gaps), low), x);
 
         none.v[k] = PZ_FIELDS(cmpeq)(x, zero);
         brief.v[k] =
             _mm256_or_si256(PZ_FIELDS(cmpeq)(x, present), PZ_FIELDS(cmpeq)(planes.v[k], zero));
-        place.v[k] = PZ_FIELDS(cmpeq)(_mm256_or_si256(third, apart), zero);
+        place.v[k] = PZ_FIELDS(cmpeq)(PZ_CAT(not_place)(x, present, gaps), zero);
     }
     marks->some = PZ_M(without)(PZ_M(below)(PZ_W), PZ_CAT(collect_quad)(&none));
     marks->brief = PZ_M(and)(marks->some, PZ_CAT(collect_quad)(&brief));

@@ -20,12 +20,12 @@
 #define PZ_SB (PZ_W / 8)
 #define PZ_PB (PZ_N / 8)
 
-static inline void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
+PZI_INLINE void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
 {
     pzi_store_pair(b, PZ_CAT(to_planes)(pzi_load_pair(bytes)));
 }
 
-static inline void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
+PZI_INLINE void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
 {
     pzi_store_pair(bytes, PZ_CAT(from_planes)(pzi_load_pair(b)));
 }
@@ -33,7 +33,7 @@ static inline void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
 /* ---- Symbols -------------------------------------------------------------------------------- */
 
 /* One bit for each symbol of the two halves. */
-static inline PZ_PLANE PZ_CAT(plane_of)(uint64_t lo, uint64_t hi)
+PZI_INLINE PZ_PLANE PZ_CAT(plane_of)(uint64_t lo, uint64_t hi)
 {
 #if PZ_W == 8
     return pzi_p128_of(lo, hi);
@@ -42,7 +42,7 @@ static inline PZ_PLANE PZ_CAT(plane_of)(uint64_t lo, uint64_t hi)
 #endif
 }
 
-static inline PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
+PZI_INLINE PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
 {
     const pzi_pair v = pzi_load_pair(bytes);
 
@@ -52,7 +52,7 @@ static inline PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
 }
 
 /* Where a is less than b. */
-static inline PZ_PLANE PZ_CAT(less)(pzi_pair a, pzi_pair b)
+PZI_INLINE PZ_PLANE PZ_CAT(less)(pzi_pair a, pzi_pair b)
 {
     const PZ_PLANE others = PZ_CAT(plane_of)(PZ_LANES(cmple_epu, _mask)(b.lo, a.lo),
                                              PZ_LANES(cmple_epu, _mask)(b.hi, a.hi));
@@ -60,7 +60,7 @@ static inline PZ_PLANE PZ_CAT(less)(pzi_pair a, pzi_pair b)
     return PZ_P(without)(PZ_P(below)(PZ_N), others);
 }
 
-static inline void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE *d)
+PZI_INLINE void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE *d)
 {
     const uint64_t but_last = UINT64_MAX >> PZ_SB;
     const pzi_pair from = pzi_load_pair(bytes);
@@ -75,7 +75,7 @@ static inline void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b,
 }
 
 /* The last symbol of each lane of 128 bits, in all places of it. */
-static inline __m512i PZ_CAT(last)(__m512i v)
+PZI_INLINE __m512i PZ_CAT(last)(__m512i v)
 {
 #if PZ_W == 8
     return _mm512_shuffle_epi8(v, _mm512_set1_epi8(15));
@@ -89,7 +89,7 @@ static inline __m512i PZ_CAT(last)(__m512i v)
 }
 
 /* Prefix sums over the symbols of one register. */
-static inline __m512i PZ_CAT(sum_up)(__m512i v)
+PZI_INLINE __m512i PZ_CAT(sum_up)(__m512i v)
 {
 #if PZ_W <= 8
     v = PZ_LANES(add_epi, )(v, _mm512_bslli_epi128(v, 1));
@@ -105,7 +105,7 @@ static inline __m512i PZ_CAT(sum_up)(__m512i v)
     return PZ_LANES(add_epi, )(v, pzi_lanes_up_2(PZ_CAT(last)(v)));
 }
 
-static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
+PZI_INLINE PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
 {
     const __m512i first = _mm512_set1_epi64((int64_t)((uint64_t)base << (64 - PZ_W)));
     const pzi_pair from = PZ_CAT(from_planes)(pzi_load_pair(d));
@@ -124,37 +124,50 @@ static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_
 
 #if PZ_W == 8
 
-static inline void mark_w8(const plane_w8 *b, unsigned P, plane_w8 all, marks_w8 *marks)
+PZI_INLINE void mark_w8(const plane_w8 *b, unsigned P, plane_w8 all, bool gaps, marks_w8 *marks)
 {
+    (void)gaps;
     mark_plain_w8(b, P, all, marks);
 }
 
 #else
 
-/* Sorts the planes of one register, given those above each, into bits from 0 up; the conditions are
- * those of pzi_p64_shape(). */
-static inline void PZ_CAT(mark_half)(__m512i b, __m512i above, __m512i all, uint64_t *some,
-                                     uint64_t *many, uint64_t *spread)
+/* The fields of x that are neither 1 nor 11 at some position, but for zeros between; with gaps, as
+ * in pzi_p64_shape(). */
+PZI_INLINE __m512i PZ_CAT(not_place)(__m512i x, __m512i all, bool gaps)
 {
-    const __m512i ones = _mm512_set1_epi8(-1), x = _mm512_xor_si512(b, above);
+    const __m512i ones = _mm512_set1_epi8(-1);
     const __m512i low = _mm512_and_si512(x, PZ_FIELDS(sub_epi, )(_mm512_setzero_si512(), x));
     const __m512i rest = _mm512_xor_si512(x, low);
-    const __m512i third = _mm512_and_si512(rest, PZ_FIELDS(add_epi, )(rest, ones));
-    const __m512i filled = _mm512_or_si512(x, _mm512_xor_si512(all, ones));
-    const __m512i apart = _mm512_and_si512(PZ_FIELDS(add_epi, )(filled, low), x);
-    const __m512i no_place = _mm512_or_si512(third, apart), holes = _mm512_xor_si512(x, all);
+
+    if (gaps) {
+        const __m512i third = _mm512_and_si512(rest, PZ_FIELDS(add_epi, )(rest, ones));
+        const __m512i filled = _mm512_or_si512(x, _mm512_xor_si512(all, ones));
+
+        return _mm512_or_si512(third, _mm512_and_si512(PZ_FIELDS(add_epi, )(filled, low), x));
+    }
+    return _mm512_andnot_si512(PZ_FIELDS(add_epi, )(low, low), rest);
+}
+
+/* Sorts the planes of one register, given those above each, into bits from 0 up. */
+PZI_INLINE void PZ_CAT(mark_half)(__m512i b, __m512i above, __m512i all, bool gaps, uint64_t *some,
+                                  uint64_t *many, uint64_t *spread)
+{
+    const __m512i x = _mm512_xor_si512(b, above), holes = _mm512_xor_si512(x, all);
+    const __m512i no_place = PZ_CAT(not_place)(x, all, gaps);
 
     *some = PZ_FIELDS(test_epi, _mask)(x, x);
     *many = PZ_FIELDS(test_epi, _mask)(holes, holes) & PZ_FIELDS(test_epi, _mask)(b, b);
     *spread = PZ_FIELDS(test_epi, _mask)(no_place, no_place);
 }
 
-static inline __m512i PZ_CAT(fields)(PZ_PLANE plane)
+PZI_INLINE __m512i PZ_CAT(fields)(PZ_PLANE plane)
 {
     return _mm512_set1_epi64((int64_t)(plane * (UINT64_MAX / (PZ_PLANE) ~(PZ_PLANE)0)));
 }
 
-PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
+PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, bool gaps,
+                             PZ_MARKS *marks)
 {
     const __m512i present = PZ_CAT(fields)(all);
     const __m512i top = _mm512_set1_epi64((long long)b[PZ_W]);
@@ -162,8 +175,8 @@ PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MAR
     const pzi_pair above = PZI_MOVE_DOWN(planes, top, PZ_PB);
     uint64_t some[2], many[2], spread[2];
 
-    PZ_CAT(mark_half)(planes.lo, above.lo, present, &some[0], &many[0], &spread[0]);
-    PZ_CAT(mark_half)(planes.hi, above.hi, present, &some[1], &many[1], &spread[1]);
+    PZ_CAT(mark_half)(planes.lo, above.lo, present, gaps, &some[0], &many[0], &spread[0]);
+    PZ_CAT(mark_half)(planes.hi, above.hi, present, gaps, &some[1], &many[1], &spread[1]);
     marks->some = PZ_M(of)(some[0] | some[1] << (PZ_W / 2), 0);
     marks->brief = PZ_M(without)(marks->some, PZ_M(of)(many[0] | many[1] << (PZ_W / 2), 0));
     marks->place = PZ_M(without)(marks->some, PZ_M(of)(spread[0] | spread[1] << (PZ_W / 2), 0));

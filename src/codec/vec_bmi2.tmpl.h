@@ -4,7 +4,7 @@
 
 #if PZ_W == 8
 
-static inline plane_w8 extract_w8(plane_w8 b, plane_w8 mask)
+PZI_INLINE plane_w8 extract_w8(plane_w8 b, plane_w8 mask)
 {
     const unsigned low_count = pzi_count64(mask.lo);
     const uint64_t lo = _pext_u64(b.lo, mask.lo), hi = _pext_u64(b.hi, mask.hi);
@@ -14,7 +14,7 @@ static inline plane_w8 extract_w8(plane_w8 b, plane_w8 mask)
     return pzi_p128_of(lo | hi << low_count, hi >> 1 >> (63 - low_count));
 }
 
-static inline plane_w8 deposit_w8(plane_w8 z, plane_w8 mask)
+PZI_INLINE plane_w8 deposit_w8(plane_w8 z, plane_w8 mask)
 {
     const unsigned low_count = pzi_count64(mask.lo);
     const uint64_t high =
@@ -25,27 +25,26 @@ static inline plane_w8 deposit_w8(plane_w8 z, plane_w8 mask)
 
 #else
 
-static inline PZ_PLANE PZ_CAT(extract)(PZ_PLANE b, PZ_PLANE mask)
+PZI_INLINE PZ_PLANE PZ_CAT(extract)(PZ_PLANE b, PZ_PLANE mask)
 {
     return (PZ_PLANE)_pext_u64(b, mask);
 }
 
-static inline PZ_PLANE PZ_CAT(deposit)(PZ_PLANE z, PZ_PLANE mask)
+PZI_INLINE PZ_PLANE PZ_CAT(deposit)(PZ_PLANE z, PZ_PLANE mask)
 {
     return (PZ_PLANE)_pdep_u64(z, mask);
 }
 
 #endif
 
-static inline void PZ_CAT(gather)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE mask,
-                                  PZ_PLANE *z)
+PZI_INLINE void PZ_CAT(gather)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE mask, PZ_PLANE *z)
 {
     (void)bytes;
     for (unsigned j = 0; j < PZ_W; j++)
         z[j] = PZ_CAT(extract)(b[j], mask);
 }
 
-static inline void PZ_CAT(scatter)(const PZ_PLANE *z, PZ_PLANE mask, uint8_t *bytes)
+PZI_INLINE void PZ_CAT(scatter)(const PZ_PLANE *z, PZ_PLANE mask, uint8_t *bytes)
 {
     PZ_PLANE b[PZ_W];
 

@@ -136,7 +136,7 @@ PZI_INLINE void from_planes_w64(pzi_octet *q)
 
 #endif
 
-static inline void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
+PZI_INLINE void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
 {
     pzi_octet q = pzi_load_octet(bytes);
 
@@ -144,7 +144,7 @@ static inline void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
     pzi_store_octet(b, &q);
 }
 
-static inline void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
+PZI_INLINE void PZ_CAT(unplanes)(const PZ_PLANE *b, uint8_t *bytes)
 {
     pzi_octet q = pzi_load_octet(b);
 
@@ -166,7 +166,7 @@ PZI_INLINE PZ_PLANE PZ_CAT(plane_of)(const pzi_octet *lanes)
 #endif
 }
 
-static inline PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
+PZI_INLINE PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
 {
     pzi_octet q = pzi_load_octet(bytes);
 
@@ -177,7 +177,7 @@ static inline PZ_PLANE PZ_CAT(nonzero)(const uint8_t *bytes, const PZ_PLANE *b)
     return PZ_CAT(plane_of)(&q);
 }
 
-static inline void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE *d)
+PZI_INLINE void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b, PZ_PLANE *d)
 {
     const uint8x16_t zero = vdupq_n_u8(0);
     const pzi_octet from = pzi_load_octet(bytes);
@@ -199,7 +199,7 @@ static inline void PZ_CAT(delta_planes)(const uint8_t *bytes, const PZ_PLANE *b,
 }
 
 /* The last symbol in all places. */
-static inline uint8x16_t PZ_CAT(last)(uint8x16_t v)
+PZI_INLINE uint8x16_t PZ_CAT(last)(uint8x16_t v)
 {
 #if PZ_W == 8
     return vdupq_laneq_u8(v, 15);
@@ -213,7 +213,7 @@ static inline uint8x16_t PZ_CAT(last)(uint8x16_t v)
 }
 
 /* The symbol in all places. */
-static inline uint8x16_t PZ_CAT(repeat)(PZ_SYMBOL symbol)
+PZI_INLINE uint8x16_t PZ_CAT(repeat)(PZ_SYMBOL symbol)
 {
 #if PZ_W == 8
     return vdupq_n_u8(symbol);
@@ -227,7 +227,7 @@ static inline uint8x16_t PZ_CAT(repeat)(PZ_SYMBOL symbol)
 }
 
 /* Prefix sums over the symbols of one register. */
-static inline uint8x16_t PZ_CAT(sum_up)(uint8x16_t v)
+PZI_INLINE uint8x16_t PZ_CAT(sum_up)(uint8x16_t v)
 {
     const uint8x16_t zero = vdupq_n_u8(0);
 
@@ -243,7 +243,7 @@ static inline uint8x16_t PZ_CAT(sum_up)(uint8x16_t v)
     return PZ_LANES(add, v, vextq_u8(zero, v, 8));
 }
 
-static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
+PZI_INLINE PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
 {
     const uint8x16_t first = PZ_CAT(repeat)(base);
     uint8x16_t total = vdupq_n_u8(0);
@@ -267,8 +267,9 @@ static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_
 
 #if PZ_W == 8
 
-static inline void mark_w8(const plane_w8 *b, unsigned P, plane_w8 all, marks_w8 *marks)
+PZI_INLINE void mark_w8(const plane_w8 *b, unsigned P, plane_w8 all, bool gaps, marks_w8 *marks)
 {
+    (void)gaps;
     mark_plain_w8(b, P, all, marks);
 }
 
@@ -282,7 +283,7 @@ PZI_INLINE PZ_SET PZ_CAT(set_of)(const pzi_octet *fields)
     return PZ_M(and)(PZ_M(of)(bits, 0), PZ_M(below)(PZ_W));
 }
 
-static inline uint8x16_t PZ_CAT(fields)(PZ_PLANE plane)
+PZI_INLINE uint8x16_t PZ_CAT(fields)(PZ_PLANE plane)
 {
 #if PZ_W == 16
     return (uint8x16_t)vdupq_n_u64(plane);
@@ -293,11 +294,26 @@ static inline uint8x16_t PZ_CAT(fields)(PZ_PLANE plane)
 #endif
 }
 
-/* As mark_plain, but for a sign plane all at once.  The conditions are those of pzi_p64_shape(). */
-PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MARKS *marks)
+/* The fields of x that are neither 1 nor 11 at some position, but for zeros between; with gaps, as
+ * in pzi_p64_shape(). */
+PZI_INLINE uint8x16_t PZ_CAT(not_place)(uint8x16_t x, uint8x16_t present, bool gaps)
 {
-    const uint8x16_t zero = vdupq_n_u8(0), one_less = vdupq_n_u8(0xff);
-    const uint8x16_t present = PZ_CAT(fields)(all), top = PZ_CAT(fields)(b[PZ_W]);
+    const uint8x16_t low = vandq_u8(x, PZ_FIELDS(sub, vdupq_n_u8(0), x)), rest = veorq_u8(x, low);
+
+    if (gaps) {
+        const uint8x16_t third = vandq_u8(rest, PZ_FIELDS(add, rest, vdupq_n_u8(0xff)));
+
+        return vorrq_u8(third, vandq_u8(PZ_FIELDS(add, vornq_u8(x, present), low), x));
+    }
+    return vbicq_u8(rest, PZ_FIELDS(add, low, low));
+}
+
+/* As mark_plain, but for a sign plane all at once. */
+PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, bool gaps,
+                             PZ_MARKS *marks)
+{
+    const uint8x16_t zero = vdupq_n_u8(0), present = PZ_CAT(fields)(all);
+    const uint8x16_t top = PZ_CAT(fields)(b[PZ_W]);
     const pzi_octet planes = pzi_load_octet(b);
     pzi_octet some, brief, place;
 
@@ -305,14 +321,10 @@ PZI_INLINE void PZ_CAT(mark)(const PZ_PLANE *b, unsigned P, PZ_PLANE all, PZ_MAR
     for (unsigned k = 0; k < 8; k++) {
         const uint8x16_t above = vextq_u8(planes.v[k], k < 7 ? planes.v[k + 1] : top, PZ_PB);
         const uint8x16_t x = veorq_u8(planes.v[k], above);
-        const uint8x16_t low = vandq_u8(x, PZ_FIELDS(sub, zero, x));
-        const uint8x16_t rest = veorq_u8(x, low);
-        const uint8x16_t third = vandq_u8(rest, PZ_FIELDS(add, rest, one_less));
-        const uint8x16_t apart = vandq_u8(PZ_FIELDS(add, vornq_u8(x, present), low), x);
 
         some.v[k] = PZ_FIELDS(tst, x, x);
         brief.v[k] = vorrq_u8(PZ_FIELDS(ceq, x, present), PZ_FIELDS(ceq, planes.v[k], zero));
-        place.v[k] = PZ_FIELDS(ceq, vorrq_u8(third, apart), zero);
+        place.v[k] = PZ_FIELDS(ceq, PZ_CAT(not_place)(x, present, gaps), zero);
     }
     marks->some = PZ_CAT(set_of)(&some);
     marks->brief = PZ_M(and)(marks->some, PZ_CAT(set_of)(&brief));

@@ -81,4 +81,8 @@ typedef uint16_t exponent_w64;
 #define PZ_LOAD(bytes, i) PZ_PASTE(pzi_load_le, PZ_W)((bytes) + (i) * (PZ_W / 8))
 #define PZ_STORE(bytes, i, symbol) PZ_PASTE(pzi_store_le, PZ_W)((bytes) + (i) * (PZ_W / 8), symbol)
 
+/* Planes in front of an array of them that an instruction set may read or write, as it works on
+ * several at once. */
+#define PZ_ROOM 8
+
 #endif
