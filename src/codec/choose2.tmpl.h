@@ -161,10 +161,11 @@ static inline PZ_CUT2 PZ_CAT(cut_of)(const PZ_NUMBERS *z)
 {
     const unsigned length = PZ_CAT(bit_length)(z), least = length > 12 ? length - 12 : 0;
     PZ_CUT2 best = {length, true, length * PZ_N};
-    PZ_PLANE above[PZ_W + 4]; /* the planes from j on, together, where needed */
+    PZ_PLANE above[PZ_W + 4]; /* the planes from j on, together, least <= j < length + 4 */
 
-    for (unsigned j = length; j < PZ_W + 4; j++)
-        above[j] = PZ_P(of)(0, 0);
+#pragma GCC unroll 4
+    for (unsigned j = 0; j < 4; j++)
+        above[length + j] = PZ_P(of)(0, 0);
     for (unsigned j = length; j-- > least;)
         above[j] = PZ_P(or)(above[j + 1], z->plane[j]);
     for (unsigned k = least; k < length && PZ_N * (k + 1) < best.cost; k++) {

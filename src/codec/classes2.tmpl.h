@@ -353,13 +353,12 @@ static inline void PZ_CAT(take_first_bits)(const PZ_LAYOUT *layout, PZ_PARTS *pa
 static inline void PZ_CAT(longer)(const PZ_PARTS *parts, unsigned l, unsigned limit, uint64_t *more)
 {
     enum { GROUPS = PZ_CHUNK_BYTES * 8 / PZ_W / PZI_GROUP };
+    uint64_t may_be_zero = limit >> (6 - l) & 1 ? 0 : UINT64_MAX;
 
-    const bool none = limit == 1u << PZI_CODE2_BITS;
-
-    memset(more, none ? 0 : 0xff, GROUPS * sizeof *more);
-    for (unsigned i = none ? 0 : l; i-- > 0;) {
-        const uint64_t may_be_zero = limit >> (5 - i) & 1 ? 0 : UINT64_MAX;
-
+    for (unsigned g = 0; g < GROUPS; g++)
+        more[g] = parts->bit[l - 1][g] | may_be_zero;
+    for (unsigned i = l - 1; i-- > 0;) {
+        may_be_zero = limit >> (5 - i) & 1 ? 0 : UINT64_MAX;
         for (unsigned g = 0; g < GROUPS; g++) {
             const uint64_t bit = parts->bit[i][g];
 
@@ -372,15 +371,22 @@ static inline pz_status PZ_CAT(take_levels)(struct pzi_reader2 *from, const PZ_L
                                             PZ_PARTS *parts)
 {
     const uint8_t *const limits = pzi_codes2[layout->window.code].limit;
+    const unsigned groups = pzi_group_count(layout->c);
     uint64_t more[PZ_CHUNK_BYTES * 8 / PZ_W / PZI_GROUP];
     pz_status status = PZ_OK;
 
     for (unsigned l = 1; status == PZ_OK && l < PZI_LEVELS2; l++) {
         struct pzi_plane_reader reader = {from->next, 0};
 
+        if (limits[l] == 1u << PZI_CODE2_BITS) {
+            memset(parts->bit[l], 0, sizeof parts->bit[l]);
+            continue;
+        }
         PZ_CAT(longer)(parts, l, limits[l], more);
-        for (unsigned g = 0; g < pzi_group_count(layout->c); g++)
-            parts->bit[l][g] = pzi_plane_deposit(&reader, more[g] & pzi_group_of(layout->c, g));
+        if (groups > 0)
+            more[groups - 1] &= pzi_group_of(layout->c, groups - 1);
+        for (unsigned g = 0; g < groups; g++)
+            parts->bit[l][g] = pzi_plane_deposit(&reader, more[g]);
         status = pzi_take_plane(from, reader.bits);
     }
     return status;
@@ -438,15 +444,14 @@ PZI_INLINE pz_status PZ_CAT(take_group)(const PZ_LAYOUT *layout, const PZ_PARTS 
 {
     const uint64_t all = pzi_group_of(layout->c, g);
     const uint8_t *const records = parts->records + g * PZI_GROUP * layout->B;
-    uint64_t words[PZI_LEVELS2], planes[7] = {0};
+    uint64_t planes[7];
     uint8_t classes[PZI_GROUP];
     PZ_EXPONENT exponents[PZI_GROUP];
     uint64_t is_escape;
     pz_status status;
 
-    for (unsigned l = 0; l < PZI_LEVELS2; l++)
-        words[l] = parts->bit[l][g];
-    is_escape = pzi_classes_of(words, &pzi_codes2[layout->window.code], classes);
+    is_escape = pzi_classes_of(&parts->bit[0][g], PZ_CHUNK_BYTES * 8 / PZ_W / PZI_GROUP,
+                               &pzi_codes2[layout->window.code], classes);
     status = PZ_CAT(take_exponents)(layout, escapes, classes, is_escape, all, exponents);
     if (status != PZ_OK)
         return status;
@@ -472,12 +477,14 @@ static inline void PZ_CAT(put_back)(const PZ_LAYOUT *layout, const uint8_t *fron
 PZI_INLINE pz_status PZ_CAT(decode_exponents)(unsigned e, struct pzi_reader2 *from, uint8_t *raw,
                                               unsigned n)
 {
-    PZ_LAYOUT layout = {.e = e, .m = PZ_W - 1 - e};
+    PZ_LAYOUT layout;
     uint8_t front[PZ_CHUNK_BYTES + PZI_READER2_SLACK];
     PZ_PARTS parts;
     struct pzi_reader2 escapes;
     pz_status status;
 
+    layout.e = e;
+    layout.m = PZ_W - 1 - e;
     PZ_CAT(set_constant)(&layout, 0, 0);
     status = PZ_CAT(take_header)(from, n, &layout);
     if (status == PZ_OK)

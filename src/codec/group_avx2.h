@@ -68,8 +68,8 @@ static inline __m256i pzi_look_up64(const __m256i table[4], __m256i index)
     return _mm256_blendv_epi8(lower, upper, bit5);
 }
 
-static inline uint64_t pzi_classes_of(const uint64_t bit[PZI_LEVELS2], const struct pzi_code2 *code,
-                                      uint8_t classes[PZI_GROUP])
+static inline uint64_t pzi_classes_of(const uint64_t *bit, size_t stride,
+                                      const struct pzi_code2 *code, uint8_t classes[PZI_GROUP])
 {
     const __m256i table[4] = {pzi_table16(code->class_of), pzi_table16(code->class_of + 16),
                               pzi_table16(code->class_of + 32), pzi_table16(code->class_of + 48)};
@@ -83,7 +83,8 @@ static inline uint64_t pzi_classes_of(const uint64_t bit[PZI_LEVELS2], const str
 #pragma GCC unroll 6
         for (unsigned l = 0; l < PZI_LEVELS2; l++)
             codeword = _mm256_or_si256(
-                codeword, _mm256_and_si256(pzi_spread_bits((uint32_t)(bit[l] >> (32 * half))),
+                codeword, _mm256_and_si256(pzi_spread_bits(pzi_load_le32(
+                                               (const uint8_t *)&bit[l * stride] + 4 * half)),
                                            _mm256_set1_epi8((char)(32 >> l))));
         found[half] = pzi_look_up64(table, codeword);
         _mm256_storeu_si256((__m256i *)(void *)classes + half, found[half]);

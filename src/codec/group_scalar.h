@@ -41,14 +41,14 @@ static inline uint64_t pzi_longer(const uint64_t *bit, unsigned l, unsigned limi
 }
 
 /* Those with the codeword of the escape. */
-static inline uint64_t pzi_escapes(const uint64_t bit[PZI_LEVELS2], const struct pzi_code2 *code)
+static inline uint64_t pzi_escapes(const uint64_t *bit, size_t stride, const struct pzi_code2 *code)
 {
     uint64_t escapes = UINT64_MAX;
 
     for (unsigned l = 0; l < PZI_LEVELS2; l++) {
         if (l > 0 && !(code->more[PZI_ESCAPE2] >> (5 - l) & 1))
             break;
-        escapes &= code->word[PZI_ESCAPE2] >> (5 - l) & 1 ? bit[l] : ~bit[l];
+        escapes &= code->word[PZI_ESCAPE2] >> (5 - l) & 1 ? bit[l * stride] : ~bit[l * stride];
     }
     return escapes;
 }
@@ -68,20 +68,21 @@ static inline void pzi_words_of(const uint8_t classes[PZI_GROUP], const struct p
         words->more[l] = pzi_longer(words->bit, l, code->limit[l]);
 }
 
-/* The classes of the codewords whose bits are given; returns which are escapes. */
-static inline uint64_t pzi_classes_of(const uint64_t bit[PZI_LEVELS2], const struct pzi_code2 *code,
-                                      uint8_t classes[PZI_GROUP])
+/* The classes of the codewords whose bits are given, code bit l + 1 at bit[l * stride]; returns
+ * which are escapes. */
+static inline uint64_t pzi_classes_of(const uint64_t *bit, size_t stride,
+                                      const struct pzi_code2 *code, uint8_t classes[PZI_GROUP])
 {
     for (unsigned i = 0; i < PZI_GROUP; i += 8) {
         uint64_t codewords = 0;
 
         for (unsigned l = 0; l < PZI_LEVELS2; l++)
-            codewords |= (bit[l] >> i & 0xff) << 8 * (5 - l);
+            codewords |= (bit[l * stride] >> i & 0xff) << 8 * (5 - l);
         codewords = pzi_turn8(codewords);
         for (unsigned k = 0; k < 8; k++)
             classes[i + k] = code->class_of[codewords >> (8 * k) & 0x3f];
     }
-    return pzi_escapes(bit, code);
+    return pzi_escapes(bit, stride, code);
 }
 
 #endif

@@ -245,25 +245,27 @@ static inline pz_status PZ_CAT(take_quotients)(struct pzi_reader2 *from, unsigne
     return status;
 }
 
-/* The planes of z from those of a block and from its quotients below 6; an escape counts as 0.
- * PZ_ERR_RANGE if a quotient does not fit the symbol. */
-static inline pz_status PZ_CAT(restore_planes)(const PZ_QUOTA *block, PZ_NUMBERS *z)
+/* The planes of z, from those of a block and from its quotients below 6; an escape counts as 0.
+ * Always moves as much as there can be, as a loop over what there is would be slower: so what
+ * follows the planes is overwritten, up to PZ_W + 3 more.  PZ_ERR_RANGE if a quotient does not fit
+ * the symbol. */
+static inline pz_status PZ_CAT(restore_planes)(const PZ_QUOTA *block, PZ_PLANE *z)
 {
     const PZ_PLANE *const a = block->at_least;
     const PZ_PLANE four = PZ_P(without)(a[4], a[6]), two = PZ_P(without)(a[2], a[4]);
     const PZ_PLANE odd = PZ_P(or)(PZ_P(without)(a[1], a[2]),
                                   PZ_P(or)(PZ_P(without)(a[3], a[4]), PZ_P(without)(a[5], a[6])));
 
-    for (unsigned j = 0; j < block->k; j++)
-        z->plane[j] = PZ_CAT(take_piece)(block->planes + j * PZ_CAT(plane_bytes));
-    for (unsigned j = block->k; j < PZ_W + 3; j++)
-        z->plane[j] = PZ_P(of)(0, 0);
-    z->plane[block->k] = odd;
-    z->plane[block->k + 1] = two;
-    z->plane[block->k + 2] = four;
-    for (unsigned j = PZ_W; j < PZ_W + 3; j++)
-        if (!PZ_P(is_zero)(z->plane[j]))
-            return PZ_ERR_RANGE;
+    if ((block->k + 1 >= PZ_W && !PZ_P(is_zero)(two)) ||
+        (block->k + 2 >= PZ_W && !PZ_P(is_zero)(four)))
+        return PZ_ERR_RANGE;
+    for (unsigned j = 0; j < PZ_W; j++)
+        z[j] = PZ_CAT(take_piece)(block->planes + j * PZ_CAT(plane_bytes));
+    z += block->k;
+    z[0] = odd;
+    z[1] = two;
+    z[2] = four;
+    memset(z + 3, 0, PZ_BLOCK_BYTES);
     return PZ_OK;
 }
 
@@ -302,23 +304,21 @@ static inline pz_status PZ_CAT(restore)(struct pzi_reader2 *from, unsigned nb, u
                                         const PZ_QUOTA *block, unsigned e, bool differences,
                                         PZ_SYMBOL before, uint8_t *raw)
 {
+    PZ_PLANE planes[PZ_CHUNK_BLOCKS * PZ_W + PZ_W + 3];
     struct pzi_bit_reader escapes;
+    pz_status status = PZ_OK;
 
     pzi_reader_init(&escapes, from->next, (size_t)(from->end - from->next));
-    for (unsigned b = 0; b < nb; b++, raw += PZ_BLOCK_BYTES) {
-        PZ_NUMBERS z;
-        pz_status status = PZ_CAT(restore_planes)(&block[b], &z);
-
-        if (status != PZ_OK)
-            return status;
-        PZ_CAT(unplanes)(z.plane, raw);
+    for (unsigned b = 0; status == PZ_OK && b < nb; b++)
+        status = PZ_CAT(restore_planes)(&block[b], planes + b * PZ_W);
+    /* A loop of its own, as loads of what has just been stored in smaller pieces are slow. */
+    for (unsigned b = 0; status == PZ_OK && b < nb; b++, raw += PZ_BLOCK_BYTES) {
+        PZ_CAT(unplanes)(planes + b * PZ_W, raw);
         status = PZ_CAT(take_escapes)(&escapes, width, &block[b], raw);
-        if (status != PZ_OK)
-            return status;
         if (differences)
             before = PZ_CAT(unfold)(before, e != 0, raw);
     }
-    return PZ_CAT(finish_escapes)(from, &escapes);
+    return status == PZ_OK ? PZ_CAT(finish_escapes)(from, &escapes) : status;
 }
 
 static inline pz_status PZ_CAT(decode_numbers)(unsigned e, bool differences,

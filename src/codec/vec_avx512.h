@@ -33,6 +33,10 @@ PZI_INLINE void pzi_store_pair(void *to, pzi_pair v)
     _mm512_storeu_si512(bytes + 64, v.hi);
 }
 
+/* Bytes of a symbol and of a plane. */
+#define PZ_SB (PZ_W / 8)
+#define PZ_PB (PZ_N / 8)
+
 /* All bytes move down by 1, 2, 4 or 8; those of `next` follow. */
 #define PZI_MOVE_DOWN(v, next, bytes)                                                      \
     pzi_pair_of(_mm512_alignr_epi8(_mm512_alignr_epi64((v).hi, (v).lo, 2), (v).lo, bytes), \
@@ -53,6 +57,11 @@ PZI_INLINE __m512i pzi_lanes_up_2(__m512i v)
 {
     return _mm512_alignr_epi64(v, _mm512_setzero_si512(), 4);
 }
+
+/* The numbers f(i), f(i + 1), .. */
+#define PZI_TABLE_8(f, i) f(i), f(i + 1), f(i + 2), f(i + 3), f(i + 4), f(i + 5), f(i + 6), f(i + 7)
+#define PZI_TABLE_32(f, i) \
+    PZI_TABLE_8(f, i), PZI_TABLE_8(f, i + 8), PZI_TABLE_8(f, i + 16), PZI_TABLE_8(f, i + 24)
 
 /* The numbers i, i + 1, .. */
 #define PZI_COUNT_8(i) i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7

@@ -25,9 +25,6 @@ PZI_INLINE pzi_pair pzi_transpose8(pzi_pair v)
 }
 
 /* The numbers f(0), f(1), .. f(127). */
-#define PZI_TABLE_8(f, i) f(i), f(i + 1), f(i + 2), f(i + 3), f(i + 4), f(i + 5), f(i + 6), f(i + 7)
-#define PZI_TABLE_32(f, i) \
-    PZI_TABLE_8(f, i), PZI_TABLE_8(f, i + 8), PZI_TABLE_8(f, i + 16), PZI_TABLE_8(f, i + 24)
 #define PZI_TABLE_128(f) \
     PZI_TABLE_32(f, 0), PZI_TABLE_32(f, 32), PZI_TABLE_32(f, 64), PZI_TABLE_32(f, 96)
 

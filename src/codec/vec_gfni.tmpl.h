@@ -1,10 +1,8 @@
 /* Template, parameter PZ_W: to_planes and from_planes, the transposition of vec_avx512.tmpl.h, with
  * VBMI and GFNI: bytes to matrices, transposition of 8 x 8 bits, bytes to planes. */
 
-/* Bytes of a symbol and of a plane.  Matrix h * PZ_PB + g holds byte h of the symbols 8g .. 8g+7,
- * and after the transposition the planes 8h .. 8h+7 of them. */
-#define PZ_SB (PZ_W / 8)
-#define PZ_PB (PZ_N / 8)
+/* Matrix h * PZ_PB + g holds byte h of the symbols 8g .. 8g+7, and after the transposition the
+ * planes 8h .. 8h+7 of them. */
 #define PZ_MATRIX(h, g) (((h)*PZ_PB + (g)) * 8)
 #define PZ_H(i) ((i) / 8 / PZ_PB)
 #define PZ_G(i) ((i) / 8 % PZ_PB)
@@ -31,8 +29,6 @@ static inline pzi_pair PZ_CAT(from_planes)(pzi_pair v)
     return pzi_permute(pzi_transpose8(pzi_permute(v, from)), to);
 }
 
-#undef PZ_SB
-#undef PZ_PB
 #undef PZ_MATRIX
 #undef PZ_H
 #undef PZ_G
