@@ -12,7 +12,7 @@
 #include "base/inline.h"
 #include "base/le.h"
 
-/* Bytes behind the last bit that a store may write or a load may read; the functions here need 16. */
+/* Bytes behind the last bit that a store may write or a load may read; here that is 16. */
 #define PZI_BITS_SLACK 64
 
 struct pzi_bit_writer {
