@@ -7,6 +7,6 @@
 #define PZI_INLINE __attribute__((always_inline)) static inline
 
 /* For a loop that compilers make worse if they see its callers. */
-#define PZI_NOINLINE __attribute__((noinline)) static
+#define PZI_NOINLINE __attribute__((noinline, unused)) static
 
 #endif
