@@ -179,8 +179,8 @@ def compare(options, dtype, models):
             "raw_bytes": {model: sum(map(len, tensors)) for model, tensors in models.items()}}
 
 
-BETTER = ("Better ratios than planezip's: an entropy coder of bytes can win, most of all on dense "
-          "models, where zeros are few.")
+BETTER = ("Better ratios than planezip's best, most likely on dense models: zeros are few there, "
+          "and an entropy coder is at its best.")
 
 
 def better_ratios(result):
