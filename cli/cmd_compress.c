@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "errors.h"
 #include "memory.h"
+#include "names.h"
 #include "packing.h"
 #include "table.h"
 #include "units.h"
@@ -15,9 +16,9 @@
 
 static struct {
     batch_options batch;
-    packing_options packing;
-    bool json;
-} options = {.packing = {.codec = "planezip"}};
+    packing_options packing; /* codec: NULL if it was not told */
+    bool fast, json;
+} options;
 
 static table *results; /* of --json */
 
@@ -57,16 +58,6 @@ static const char *parse_segment(const char *text, void *target)
     return NULL;
 }
 
-static const char *parse_codec(const char *text, void *target)
-{
-    pz_mode mode;
-
-    if (pz_mode_named(text, 8, &mode) != PZ_OK)
-        return "known are planezip, zvc, bpc, bx and zbx";
-    *(const char **)target = text;
-    return NULL;
-}
-
 static const option compress_options[] = {
     OPTION('d', "dtype", "TYPE", option_dtype, &options.packing.file.dtype,
            "type of the elements of raw files, and of .npy files\n"
@@ -75,11 +66,14 @@ static const option compress_options[] = {
            "shape of raw files; without it, a vector"),
     OPTION(0, "format", "KIND", option_kind, &options.packing.file.kind,
            "raw, npy or safetensors; auto (default) looks at the file"),
+    OPTION(0, "codec", "C", option_stream_codec, &options.packing.codec,
+           "planezip2 (default) or planezip2-fast; or of the paper's\n"
+           "format planezip, zvc, bpc, bx or zbx"),
+    SWITCH(0, "fast", &options.fast, "compress faster and less well, as --codec planezip2-fast"),
     OPTION('p', "profile", "NAME", option_profile, &options.packing.profile,
-           "symbol widths: native (default), as wide as the elements,\n"
-           "or paper, 16 bits for bf16 and f16 and 32 for all else"),
-    OPTION(0, "codec", "C", parse_codec, &options.packing.codec,
-           "planezip (default), zvc, bpc, bx or zbx"),
+           "symbol widths of the paper's format: native (default), as\n"
+           "wide as the elements, or paper, 16 bits for bf16 and f16\n"
+           "and 32 for all else"),
     OPTION(0, "segment", "SIZE", parse_segment, &options.packing.segment_bytes,
            "raw bytes that are coded together, 16MiB by default"),
     BATCH_OPTIONS(options.batch),
@@ -154,18 +148,38 @@ static bool wants(const char *name)
            batch_has_suffix(name, ".safetensors");
 }
 
+/* Whether the options go together; then a codec is chosen. */
+static int check_options(size_t count)
+{
+    packing_options *packing = &options.packing;
+    pz_mode mode;
+
+    if (options.json && (options.batch.to_standard || count == 0))
+        return fail_usage("--json needs an output that is a file");
+    if (packing->file.shape != NULL && packing->file.dtype == 0)
+        return fail_usage("--shape needs --dtype");
+    if (options.fast && packing->codec != NULL)
+        return fail_usage("--fast and --codec exclude each other");
+    if (packing->codec == NULL)
+        packing->codec = options.fast ? "planezip2-fast" : "planezip2";
+    pz_mode_named(packing->codec, 8, &mode);
+    if (packing->profile != PZ_PROFILE_NATIVE && mode.format != PZ_FORMAT_1)
+        return fail_usage("--profile paper is for the paper's format, as in --codec planezip: %s "
+                          "takes its symbols from the type",
+                          packing->codec);
+    return STATUS_OK;
+}
+
 static int run(char **files, size_t count)
 {
     static const batch self = {.options = &options.batch,
                                .work = compress_file,
                                .name_output = name_output,
                                .wants = wants};
-    int status;
+    int status = check_options(count);
 
-    if (options.json && (options.batch.to_standard || count == 0))
-        return fail_usage("--json needs an output that is a file");
-    if (options.packing.file.shape != NULL && options.packing.file.dtype == 0)
-        return fail_usage("--shape needs --dtype");
+    if (status != STATUS_OK)
+        return status;
     if (options.json)
         results = table_new(columns, LENGTH(columns));
     status = batch_run(&self, files, count);

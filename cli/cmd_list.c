@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "errors.h"
 #include "memory.h"
+#include "names.h"
 #include "source.h"
 #include "table.h"
 #include "unpacking.h"
@@ -22,17 +23,18 @@ static const option list_options[] = {SWITCH(0, "csv", &options.csv, "print CSV"
                                       COMMON_OPTIONS};
 
 static const column columns[] = {
-    {"name", "name", COLUMN_TEXT},        {"dtype", "dtype", COLUMN_TEXT},
-    {"shape", "shape", COLUMN_TEXT},      {"width_bits", "width", COLUMN_COUNT},
-    {"raw_bytes", "raw", COLUMN_BYTES},   {"stored_bytes", "coded", COLUMN_BYTES},
-    {"ratio", "ratio", COLUMN_RATIO},     {"raw_blocks", "RAW", COLUMN_COUNT},
-    {"zvc_blocks", "ZVC", COLUMN_COUNT},  {"bx_blocks", "BX", COLUMN_COUNT},
-    {"dbx_blocks", "DBX", COLUMN_COUNT},  {"zbx_blocks", "ZBX", COLUMN_COUNT},
-    {"e_blocks", "E", COLUMN_COUNT},      {"i_blocks", "I", COLUMN_COUNT},
-    {"d_blocks", "D", COLUMN_COUNT},      {"c_blocks", "C", COLUMN_COUNT},
-    {"stream_bytes", NULL, COLUMN_COUNT}, {"segments", NULL, COLUMN_COUNT},
-    {"chunks", NULL, COLUMN_COUNT},       {"raw_chunks", NULL, COLUMN_COUNT},
-    {"fortran_order", NULL, COLUMN_FLAG},
+    {"name", "name", COLUMN_TEXT},           {"dtype", "dtype", COLUMN_TEXT},
+    {"shape", "shape", COLUMN_TEXT},         {"codec", "codec", COLUMN_TEXT},
+    {"format", NULL, COLUMN_COUNT},          {"width_bits", "width", COLUMN_COUNT},
+    {"exponent_bits", NULL, COLUMN_COUNT},   {"raw_bytes", "raw", COLUMN_BYTES},
+    {"stored_bytes", "coded", COLUMN_BYTES}, {"ratio", "ratio", COLUMN_RATIO},
+    {"raw_blocks", "RAW", COLUMN_BLOCKS},    {"zvc_blocks", "ZVC", COLUMN_BLOCKS},
+    {"bx_blocks", "BX", COLUMN_BLOCKS},      {"dbx_blocks", "DBX", COLUMN_BLOCKS},
+    {"zbx_blocks", "ZBX", COLUMN_BLOCKS},    {"e_blocks", "E", COLUMN_BLOCKS},
+    {"i_blocks", "I", COLUMN_BLOCKS},        {"d_blocks", "D", COLUMN_BLOCKS},
+    {"c_blocks", "C", COLUMN_BLOCKS},        {"stream_bytes", NULL, COLUMN_COUNT},
+    {"segments", NULL, COLUMN_COUNT},        {"chunks", NULL, COLUMN_COUNT},
+    {"raw_chunks", NULL, COLUMN_COUNT},      {"fortran_order", NULL, COLUMN_FLAG},
 };
 
 /* A file at work: its rows, and their sum. */
@@ -86,6 +88,19 @@ static void add_counts(table *rows, const pz_tensor *tensor)
     table_size(rows, tensor->raw_chunks);
 }
 
+static void add_mode(table *rows, pz_mode mode)
+{
+    const char *codec = names_stream_codec(mode);
+
+    if (codec != NULL)
+        table_text(rows, codec);
+    else
+        table_none(rows);
+    table_int(rows, mode.format);
+    table_int(rows, mode.width_bits);
+    table_int(rows, mode.exponent_bits);
+}
+
 static void add_tensor(struct listing *self, const pz_tensor *tensor)
 {
     pz_tensor *const sum = &self->sum;
@@ -93,7 +108,7 @@ static void add_tensor(struct listing *self, const pz_tensor *tensor)
     table_text(self->rows, tensor->name);
     table_text(self->rows, pz_dtype_name(tensor->dtype));
     table_text(self->rows, shape_text(tensor));
-    table_int(self->rows, tensor->mode.width_bits);
+    add_mode(self->rows, tensor->mode);
     add_counts(self->rows, tensor);
     table_flag(self->rows, is_fortran(tensor));
     self->tensors++;
@@ -110,9 +125,8 @@ static void add_tensor(struct listing *self, const pz_tensor *tensor)
 static void add_sum(struct listing *self)
 {
     table_text(self->rows, "all");
-    table_none(self->rows);
-    table_none(self->rows);
-    table_none(self->rows);
+    for (unsigned i = 0; i < 6; i++)
+        table_none(self->rows);
     add_counts(self->rows, &self->sum);
     table_none(self->rows);
 }
@@ -300,8 +314,9 @@ static const command commands[] = {{
     .name = "list",
     .usage = "[OPTIONS] FILE...",
     .summary = "List the tensors of .pz containers.",
-    .details = "Blocks are counted by the encoding that is smallest for them.  -v prints more\n"
-               "columns, and the metadata of .safetensors files.",
+    .details = "Blocks of 128 bytes are counted by the encoding that was chosen for them or, in\n"
+               "planezip2, for their chunk; encodings without a block are left out.  -v prints\n"
+               "more columns, and the metadata of .safetensors files.",
     .options = list_options,
     .operands_min = 1,
     .operands_max = SIZE_MAX,

@@ -21,10 +21,12 @@ static const option measure_options[] = {
            "type of the elements: f32, bf16, f16, f64, i64 ... i8,\n"
            "u64 ... u8, bool, c64, c128, f8_e4m3, f8_e5m2, ..."),
     OPTION('w', "width", "W", option_width, &options.width,
-           "bits per symbol instead: 8, 16, 32 or 64"),
+           "bits per symbol instead: 8, 16, 32 or 64; without --dtype\n"
+           "planezip2 takes integers of this width"),
     SWITCH(0, "native", &options.native,
-           "symbols as wide as the elements, instead of 16 bits for\n"
-           "bf16 and f16 and 32 for all other types"),
+           "symbols as wide as the elements, as planezip2 takes them\n"
+           "anyway, instead of 16 bits for bf16 and f16 and 32 for all\n"
+           "other types"),
     SWITCH(0, "to-bf16", &options.to_bf16, "round f32 to bf16 first (to nearest, ties to even)"),
     OPTION(0, "index", "CSV", option_text, &options.index,
            "measure the chunks that an index of activations names"),
@@ -33,16 +35,34 @@ static const option measure_options[] = {
     COMMON_OPTIONS};
 
 static const column columns[] = {
-    {"file", "file", COLUMN_TEXT},       {"width_bits", "width", COLUMN_COUNT},
-    {"raw_bytes", "raw", COLUMN_BYTES},  {"planezip_ratio", "planezip", COLUMN_RATIO},
-    {"zvc_ratio", "zvc", COLUMN_RATIO},  {"bpc_ratio", "bpc", COLUMN_RATIO},
-    {"bx_ratio", "bx", COLUMN_RATIO},    {"zbx_ratio", "zbx", COLUMN_RATIO},
-    {"bdi_ratio", "bdi", COLUMN_RATIO},  {"planezip_bytes", NULL, COLUMN_COUNT},
-    {"zvc_bytes", NULL, COLUMN_COUNT},   {"bpc_bytes", NULL, COLUMN_COUNT},
-    {"bx_bytes", NULL, COLUMN_COUNT},    {"zbx_bytes", NULL, COLUMN_COUNT},
-    {"bdi_bytes", NULL, COLUMN_COUNT},   {"raw_blocks", "RAW", COLUMN_COUNT},
-    {"zvc_blocks", "ZVC", COLUMN_COUNT}, {"bx_blocks", "BX", COLUMN_COUNT},
-    {"dbx_blocks", "DBX", COLUMN_COUNT}, {"zbx_blocks", "ZBX", COLUMN_COUNT},
+    {"file", "file", COLUMN_TEXT},
+    {"width_bits", "width", COLUMN_COUNT},
+    {"raw_bytes", "raw", COLUMN_BYTES},
+    {"planezip_ratio", "planezip", COLUMN_RATIO},
+    {"zvc_ratio", "zvc", COLUMN_RATIO},
+    {"bpc_ratio", "bpc", COLUMN_RATIO},
+    {"bx_ratio", "bx", COLUMN_RATIO},
+    {"zbx_ratio", "zbx", COLUMN_RATIO},
+    {"bdi_ratio", "bdi", COLUMN_RATIO},
+    {"planezip2_ratio", "planezip2", COLUMN_RATIO},
+    {"planezip2_fast_ratio", "planezip2-fast", COLUMN_RATIO},
+    {"planezip_bytes", NULL, COLUMN_COUNT},
+    {"zvc_bytes", NULL, COLUMN_COUNT},
+    {"bpc_bytes", NULL, COLUMN_COUNT},
+    {"bx_bytes", NULL, COLUMN_COUNT},
+    {"zbx_bytes", NULL, COLUMN_COUNT},
+    {"bdi_bytes", NULL, COLUMN_COUNT},
+    {"planezip2_bytes", NULL, COLUMN_COUNT},
+    {"planezip2_fast_bytes", NULL, COLUMN_COUNT},
+    {"raw_blocks", NULL, COLUMN_BLOCKS},
+    {"zvc_blocks", NULL, COLUMN_BLOCKS},
+    {"bx_blocks", NULL, COLUMN_BLOCKS},
+    {"dbx_blocks", NULL, COLUMN_BLOCKS},
+    {"zbx_blocks", NULL, COLUMN_BLOCKS},
+    {"e_blocks", "E", COLUMN_BLOCKS},
+    {"i_blocks", "I", COLUMN_BLOCKS},
+    {"d_blocks", "D", COLUMN_BLOCKS},
+    {"c_blocks", "C", COLUMN_BLOCKS},
 };
 
 static void add_row(table *results, const char *name, unsigned width, const sizes *sum)
@@ -54,20 +74,20 @@ static void add_row(table *results, const char *name, unsigned width, const size
         table_real(results, sizes_ratio(sum, codec));
     for (unsigned codec = 0; codec < SIZES_CODECS; codec++)
         table_size(results, sum->coded_bytes[codec]);
-    for (unsigned tag = 0; tag < SIZES_TAGS; tag++)
-        table_size(results, sum->blocks[tag]);
+    for (unsigned i = 0; i < PZ_ENCODINGS; i++)
+        table_size(results, sum->blocks[i]);
 }
 
-static unsigned symbol_width(void)
+static sizes_symbols choose_symbols(void)
 {
-    if (options.width != 0)
-        return options.width;
-    if (options.to_bf16)
-        return 16;
-    return pz_profile_width(options.native ? PZ_PROFILE_NATIVE : PZ_PROFILE_PAPER, options.dtype);
+    const pz_dtype dtype = options.to_bf16 ? PZ_DTYPE_BF16 : options.dtype;
+    const pz_profile profile = options.native ? PZ_PROFILE_NATIVE : PZ_PROFILE_PAPER;
+
+    return (sizes_symbols){options.width != 0 ? options.width : pz_profile_width(profile, dtype),
+                           dtype};
 }
 
-static int measure_file(const char *file, unsigned width, sizes *sum)
+static int measure_file(const char *file, const sizes_symbols *symbols, sizes *sum)
 {
     buffer content;
     pz_status result;
@@ -87,7 +107,7 @@ static int measure_file(const char *file, unsigned width, sizes *sum)
         sizes_to_bf16(content.data, content.bytes / 4, content.data);
         content.bytes /= 2;
     }
-    result = sizes_add(sum, width, content.data, content.bytes);
+    result = sizes_add(sum, symbols, content.data, content.bytes);
     input_free(&content);
     return result == PZ_OK ? STATUS_OK : fail_status(file, result, NULL);
 }
@@ -96,19 +116,19 @@ static int run_files(char **files, size_t count)
 {
     table *results = table_new(columns, LENGTH(columns));
     table *total = table_new(columns, LENGTH(columns));
-    unsigned width = symbol_width();
+    const sizes_symbols symbols = choose_symbols();
     sizes all = {0};
 
     for (size_t i = 0; i < count; i++) {
         sizes sum = {0};
-        int status = measure_file(files[i], width, &sum);
+        int status = measure_file(files[i], &symbols, &sum);
 
         if (status != STATUS_OK)
             return status;
-        add_row(results, files[i], width, &sum);
+        add_row(results, files[i], symbols.width_bits, &sum);
         sizes_join(&all, &sum);
     }
-    add_row(total, "all", width, &all);
+    add_row(total, "all", symbols.width_bits, &all);
     if (options.csv) {
         table_csv(results);
     } else if (options.json) {
@@ -117,7 +137,7 @@ static int run_files(char **files, size_t count)
             stdout);
     } else {
         if (count > 1)
-            add_row(results, "all", width, &all);
+            add_row(results, "all", symbols.width_bits, &all);
         table_print(results, NULL);
     }
     return STATUS_OK;
@@ -174,8 +194,10 @@ static const command commands[] = {{
     .usage = "(--dtype TYPE | --width W) [OPTIONS] FILE...\n"
              "       planezip measure --index CSV [OPTIONS]",
     .summary = "Measure the ratio of every codec on files.",
-    .details = "Files hold nothing but elements.  The blocks are those of the planezip codec; -v\n"
-               "prints the sizes too.  --index prints the tables of Figure 3 and Table III.",
+    .details =
+        "Files hold nothing but elements.  planezip2 takes its symbols from the type.  The\n"
+        "blocks are those of its modes; -v prints the sizes and the blocks of planezip too.\n"
+        "--index prints the tables of Figure 3 and Table III.",
     .options = measure_options,
     .operands_max = SIZE_MAX,
     .run = run,

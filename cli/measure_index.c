@@ -79,12 +79,13 @@ static int measure_chunk(void *user, const activations_chunk *chunk)
     struct measuring *self = user;
     struct group *model = find_group(&self->models, chunk->model);
     struct group *class = find_group(&self->classes, chunk->class);
+    const sizes_symbols symbols = {chunk->width_bits, chunk->dtype};
     sizes measured = {0};
 
     if (model == NULL || class == NULL)
         return activations_fail(self->file, chunk->line, NULL,
                                 "there are too many models or classes");
-    if (sizes_add(&measured, chunk->width_bits, chunk->data, chunk->bytes) != PZ_OK)
+    if (sizes_add(&measured, &symbols, chunk->data, chunk->bytes) != PZ_OK)
         return activations_fail(self->file, chunk->line, NULL, "the chunk cannot be measured");
     add_chunk(model, class, chunk->dtype, &measured);
     return check_sizes(self->file, chunk, &measured);
@@ -93,11 +94,17 @@ static int measure_chunk(void *user, const activations_chunk *chunk)
 /* ---- Tables ---- */
 
 static const column figure_columns[] = {
-    {"precision", "precision", COLUMN_TEXT}, {"model", "model", COLUMN_TEXT},
-    {"raw_bytes", NULL, COLUMN_COUNT},       {"planezip_ratio", "planezip", COLUMN_RATIO},
-    {"zvc_ratio", "zvc", COLUMN_RATIO},      {"bpc_ratio", "bpc", COLUMN_RATIO},
-    {"bx_ratio", "bx", COLUMN_RATIO},        {"zbx_ratio", "zbx", COLUMN_RATIO},
+    {"precision", "precision", COLUMN_TEXT},
+    {"model", "model", COLUMN_TEXT},
+    {"raw_bytes", NULL, COLUMN_COUNT},
+    {"planezip_ratio", "planezip", COLUMN_RATIO},
+    {"zvc_ratio", "zvc", COLUMN_RATIO},
+    {"bpc_ratio", "bpc", COLUMN_RATIO},
+    {"bx_ratio", "bx", COLUMN_RATIO},
+    {"zbx_ratio", "zbx", COLUMN_RATIO},
     {"bdi_ratio", "bdi", COLUMN_RATIO},
+    {"planezip2_ratio", "planezip2", COLUMN_RATIO},
+    {"planezip2_fast_ratio", "planezip2-fast", COLUMN_RATIO},
 };
 
 static void add_figure_rows(table *results, const struct groups *models, pz_precision precision)
@@ -142,28 +149,44 @@ static const column class_columns[] = {
     {"bx_blocks", NULL, COLUMN_COUNT},
     {"dbx_blocks", NULL, COLUMN_COUNT},
     {"zbx_blocks", NULL, COLUMN_COUNT},
+    {"planezip2_ratio", "planezip2", COLUMN_RATIO},
+    {"top_mode", "mode", COLUMN_TEXT},
+    {"top_mode_share", "of blocks", COLUMN_PERCENT},
+    {"e_blocks", NULL, COLUMN_COUNT},
+    {"i_blocks", NULL, COLUMN_COUNT},
+    {"d_blocks", NULL, COLUMN_COUNT},
+    {"c_blocks", NULL, COLUMN_COUNT},
 };
+
+/* The encoding of first .. last that most blocks have, its share, and then the blocks of all. */
+static void add_blocks(table *results, const uint64_t *blocks, pz_encoding first, pz_encoding last)
+{
+    pz_encoding top = first;
+    uint64_t all = 0;
+
+    for (pz_encoding i = first; i <= last; i++) {
+        all += blocks[i];
+        top = blocks[i] > blocks[top] ? i : top;
+    }
+    table_text(results, names_encoding(top));
+    table_real(results, all > 0 ? (double)blocks[top] / (double)all : NAN);
+    for (pz_encoding i = first; i <= last; i++)
+        table_size(results, blocks[i]);
+}
 
 static void add_class_row(table *results, const struct group *class)
 {
     const sizes *sum = &class->sum[PZ_BF16];
-    uint64_t blocks = 0;
-    unsigned top = 0;
 
-    for (unsigned tag = 0; tag < SIZES_TAGS; tag++) {
-        blocks += sum->blocks[tag];
-        top = sum->blocks[tag] > sum->blocks[top] ? tag : top;
-    }
     table_text(results, class->name);
     table_size(results, class->chunks);
     table_size(results, sum->raw_bytes);
     table_real(results, sizes_ratio(sum, SIZES_ZVC));
     table_real(results, sizes_ratio(sum, SIZES_BX));
     table_real(results, sizes_ratio(sum, SIZES_PLANEZIP));
-    table_text(results, names_encoding((pz_encoding)top));
-    table_real(results, blocks > 0 ? (double)sum->blocks[top] / (double)blocks : NAN);
-    for (unsigned tag = 0; tag < SIZES_TAGS; tag++)
-        table_size(results, sum->blocks[tag]);
+    add_blocks(results, sum->blocks, PZ_RAW, PZ_ZBX);
+    table_real(results, sizes_ratio(sum, SIZES_PLANEZIP2));
+    add_blocks(results, sum->blocks, PZ_EXPONENTS, PZ_CONSTANTS);
 }
 
 /* The largest class first; equal ones by name, so that the order is stable. */

@@ -113,13 +113,27 @@ const char *option_codec(const char *text, void *target)
     return NULL;
 }
 
-const char *option_encodings(const char *text, void *target)
+const char *option_stream_codec(const char *text, void *target)
 {
     pz_mode mode;
 
     if (pz_mode_named(text, 8, &mode) != PZ_OK)
-        return "known are planezip, zvc, bpc, bx and zbx";
-    ((pz_mode *)target)->format = mode.format;
-    ((pz_mode *)target)->encodings = mode.encodings;
+        return "known are planezip2, planezip2-fast, planezip, zvc, bpc, bx and zbx";
+    *(const char **)target = text;
+    return NULL;
+}
+
+const char *names_stream_codec(pz_mode mode)
+{
+    static const char *const codecs[] = {
+        "planezip2", "planezip2-fast", "planezip", "zvc", "bpc", "bx", "zbx"};
+
+    for (size_t i = 0; i < LENGTH(codecs); i++) {
+        pz_mode named;
+
+        if (pz_mode_named(codecs[i], mode.width_bits, &named) == PZ_OK &&
+            named.format == mode.format && named.encodings == mode.encodings)
+            return codecs[i];
+    }
     return NULL;
 }

@@ -115,6 +115,14 @@ static bool is_shown(const column *self)
     return self->title != NULL || common.verbose;
 }
 
+static bool has_blocks(const table *self, size_t c)
+{
+    for (size_t i = c; i < self->used; i += self->column_count)
+        if (self->cells[i].kind == CELL_INT && self->cells[i].as.integer != 0)
+            return true;
+    return false;
+}
+
 static const char *title_of(const column *self)
 {
     return self->title != NULL ? self->title : self->field;
@@ -216,20 +224,22 @@ static void header_text(const column *self, char text[CELL_TEXT])
     snprintf(text, CELL_TEXT, unit[0] != '\0' && !has_unit ? "%s (%s)" : "%s", title, unit);
 }
 
-static void measure_widths(const table *self, size_t *widths)
+static size_t measure_width(const table *self, size_t c)
 {
+    const column_kind kind = self->columns[c].kind;
     char text[CELL_TEXT];
+    size_t most;
 
-    for (size_t c = 0; c < self->column_count; c++) {
-        header_text(&self->columns[c], text);
-        widths[c] = clean_width(text);
-    }
-    for (size_t i = 0; i < table_rows(self) * self->column_count; i++) {
-        size_t c = i % self->column_count;
-        size_t width = clean_width(cell_text(self->columns[c].kind, &self->cells[i], text));
+    if (!is_shown(&self->columns[c]) || (kind == COLUMN_BLOCKS && !has_blocks(self, c)))
+        return 0;
+    header_text(&self->columns[c], text);
+    most = clean_width(text);
+    for (size_t i = c; i < table_rows(self) * self->column_count; i += self->column_count) {
+        const size_t width = clean_width(cell_text(kind, &self->cells[i], text));
 
-        widths[c] = width > widths[c] ? width : widths[c];
+        most = width > most ? width : most;
     }
+    return most;
 }
 
 static bool use_bold(void)
@@ -240,18 +250,19 @@ static bool use_bold(void)
            strcmp(terminal, "dumb") != 0;
 }
 
+/* A column of no width is not shown. */
 static void print_row(const table *self, const size_t *widths, const cell *cells)
 {
     char text[CELL_TEXT];
     size_t last = 0;
 
     for (size_t c = 0; c < self->column_count; c++)
-        if (is_shown(&self->columns[c]))
+        if (widths[c] > 0)
             last = c;
     for (size_t c = 0; c <= last; c++) {
         const char *shown = text;
 
-        if (!is_shown(&self->columns[c]))
+        if (widths[c] == 0)
             continue;
         if (cells == NULL)
             header_text(&self->columns[c], text);
@@ -267,7 +278,8 @@ void table_print(const table *self, const char *heading)
     size_t *widths = memory_keep(self->column_count, sizeof *widths);
     bool bold = use_bold();
 
-    measure_widths(self, widths);
+    for (size_t c = 0; c < self->column_count; c++)
+        widths[c] = measure_width(self, c);
     if (heading != NULL)
         printf("%s\n", heading);
     printf("%s", bold ? "\033[1m" : "");

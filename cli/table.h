@@ -14,6 +14,7 @@
 typedef enum column_kind {
     COLUMN_TEXT,
     COLUMN_COUNT,   /* integer */
+    COLUMN_BLOCKS,  /* integer; text leaves the column out if no row has another one than 0 */
     COLUMN_BYTES,   /* integer; as text with an IEC unit */
     COLUMN_GB,      /* integer bytes; as text in 10^9 bytes */
     COLUMN_NS,      /* integer nanoseconds; as text in ms */

@@ -31,17 +31,28 @@ for file in f32.npy fortran.npy empty.npy scalar.npy model.safetensors; do
     check "its time is kept" test "$(stat -c %y $file)" = "$(stat -c %y original)"
     check "its permissions are kept" test "$(stat -c %a $file)" = 640
 done
-for profile in native paper; do
-    for codec in planezip zvc bpc bx zbx; do
-        "$PLANEZIP" compress --profile $profile --codec $codec -c model.safetensors |
-            "$PLANEZIP" decompress | cmp - model.safetensors || fail "$profile, $codec"
-    done
-    pass "every codec with the profile $profile"
+for codec in planezip2 planezip2-fast planezip zvc bpc bx zbx "planezip -p paper" "zvc -p paper" \
+    "bpc -p paper" "bx -p paper" "zbx -p paper"; do
+    # shellcheck disable=SC2086 # perhaps with a profile
+    "$PLANEZIP" compress --codec $codec -o coded.pz -f model.safetensors || fail "$codec"
+    "$PLANEZIP" decompress <coded.pz | cmp - model.safetensors || fail "$codec"
+    run 0 "list it" list --json coded.pz
+    check "the codec is $codec" test "$(field 'data["files"][0]["tensors"][0]["codec"]')" = \
+        "${codec%% *}"
 done
 for dtype in bf16 float32 f64 u8 bool f4 F8_E5M2 c64; do
     "$PLANEZIP" compress -d $dtype -c raw | "$PLANEZIP" decompress | cmp - raw || fail "$dtype"
 done
 pass "raw files of several types"
+
+# The default codec, and the fast one.
+for options in "" "--codec planezip2" "--fast" "--codec planezip2-fast" "--codec planezip"; do
+    # shellcheck disable=SC2086 # options
+    "$PLANEZIP" compress $options -d f32 -f -o "coded$options" raw || fail "compress $options"
+done
+check "planezip2 is the default" cmp coded "coded--codec planezip2"
+check "--fast is planezip2-fast" cmp coded--fast "coded--codec planezip2-fast"
+check "they differ" sh -c '! cmp -s coded coded--fast && ! cmp -s coded "coded--codec planezip"'
 run 0 "a raw file with a shape" compress -d f32 --shape 100,750 -o shaped.pz raw
 run 0 "its list" list --json shaped.pz
 check "has the shape" test "$(field 'data["files"][0]["tensors"][0]["shape"]')" = "[100, 750]"
@@ -69,15 +80,30 @@ assert a["tensors"] == b["tensors"] and a["metadata"] == b["metadata"]'
 
 # What list tells.
 run 0 "list" list model.safetensors.pz
-prints "a line for each tensor" '^block.0.weight *f32 *\[50, 60\] *32 '
+prints "a line for each tensor" '^block.0.weight *f32 *\[50, 60\] *planezip2 *32 '
 prints "the sum" '^all '
 run 0 "list -v" list -v model.safetensors.pz
 prints "the metadata of the source" '"format": "pt"'
 run 0 "list --json" list --json model.safetensors.pz
 check "blocks add up" python3 -c 'import json
 for row in json.load(open("out.txt"))["files"][0]["tensors"]:
+    assert sum(row[mode + "_blocks"] for mode in "eidc") == (row["raw_bytes"] + 127) // 128, row
+    assert sum(row[e + "_blocks"] for e in ("raw", "zvc", "bx", "dbx", "zbx")) == 0, row
+    assert (row["format"], row["codec"]) == (2, "planezip2"), row
+    assert (row["dtype"], row["width_bits"], row["exponent_bits"]) in (
+        ("f32", 32, 8), ("bool", 8, 0), ("i64", 64, 0), ("bf16", 16, 8), ("f8_e4m3", 8, 4)), row'
+run 0 "list of format 2" list model.safetensors.pz
+check "has no columns of format 1" sh -c '! grep -q "RAW\|ZVC\|BX\|  C$" out.txt'
+prints "and those of the modes" '  ratio  *E  *I  *D$'
+run 0 "compress in format 1" compress --codec planezip -f -o one.pz model.safetensors
+run 0 "list it" list --json one.pz
+check "blocks add up" python3 -c 'import json
+for row in json.load(open("out.txt"))["files"][0]["tensors"]:
     blocks = sum(row[e + "_blocks"] for e in ("raw", "zvc", "bx", "dbx", "zbx"))
-    assert blocks == (row["raw_bytes"] + 127) // 128, row'
+    assert blocks == (row["raw_bytes"] + 127) // 128, row
+    assert (row["format"], row["codec"], row["exponent_bits"]) == (1, "planezip", 0), row'
+run 0 "list of format 1" list one.pz
+prints "has its own columns" '  ratio  *RAW  *ZVC  *BX$'
 run 0 "list --csv" list --csv model.safetensors.pz
 run 0 "Fortran order is told" list --json fortran.npy.pz
 check "it is" test "$(field 'data["files"][0]["tensors"][0]["fortran_order"]')" = True
@@ -112,6 +138,9 @@ refuse 2 "list without a file" list
 refuse 2 "an unknown type" compress -d f33 raw
 refuse 2 "an unknown profile" compress -p fast raw
 refuse 2 "an unknown codec" compress --codec lz4 raw
+refuse 2 "fast and a codec" compress --fast --codec planezip raw
+refuse 2 "a profile that does nothing" compress -p paper -d f32 raw
+says "the reason is told" 'planezip2 takes its symbols from the type'
 refuse 2 "a segment that is no multiple" compress -d f32 --segment 5000 raw
 refuse 2 "a shape without a type" compress --shape 3 raw
 refuse 2 "a shape that is none" compress -d f32 --shape 3,,4 raw
@@ -123,13 +152,16 @@ refuse 2 "two containers to standard output" compress -c f32.npy fortran.npy
 refuse 2 "JSON among data" compress --json -c f32.npy
 # Threads change nothing but the time.
 cat "$PZ_DATA_DIR"/activations/*.f32 >floats
-for threads in 1 2 5; do
-    run 0 "compress with $threads threads" compress -T $threads -d f32 -f -o threads.pz floats
-    [ $threads != 1 ] || cp threads.pz one.pz
-    check "$threads threads: the same container" cmp one.pz threads.pz
-    run 0 "decompress with $threads threads" decompress -T $threads -f -o back threads.pz
-    check "$threads threads: the same data" cmp back floats
-    run 0 "test with $threads threads" test -T $threads threads.pz
+for codec in planezip2 planezip; do
+    for threads in 1 2 5; do
+        run 0 "$codec with $threads threads" compress --codec $codec -T $threads -d f32 -f \
+            -o threads.pz floats
+        [ $threads != 1 ] || cp threads.pz one.pz
+        check "$threads threads: the same container" cmp one.pz threads.pz
+        run 0 "decompress with $threads threads" decompress -T $threads -f -o back threads.pz
+        check "$threads threads: the same data" cmp back floats
+        run 0 "test with $threads threads" test -T $threads threads.pz
+    done
 done
 refuse 2 "too many threads" compress -T 100000 f32.npy
 is_absent "nothing is left" out.pz

@@ -37,6 +37,23 @@ for case in "f32 32 32" "bf16 16 16" "f16 16 16" "f64 32 64" "i64 32 64" "i16 32
 done
 run 0 "a given width" measure --width 64 --json zeros
 check "is taken" test "$(field 'data["all"]["width_bits"]')" -eq 64
+
+# planezip2 takes its symbols from the type, and integers where only a width is told.
+sample 40000 >sample
+for case in "f32 --dtype=f32" "f32 --dtype=f32 --native" "f32 --dtype=f32 --width=8" \
+    "i32 --width=32" "u16 --width=16" "f64 --dtype=f64" "c64 --dtype=f32"; do
+    # shellcheck disable=SC2086 # words
+    run 0 "$case" measure ${case#* } --json sample
+    cp out.txt measure.json
+    run 0 "compress as ${case%% *}" compress -d "${case%% *}" -o - sample
+    cp out.txt sample.pz
+    run 0 "its list" list --json sample.pz
+    check "measured as ${case%% *}: $case" python3 -c 'import json
+measured = json.load(open("measure.json"))["files"][0]
+(stored,) = json.load(open("out.txt"))["files"][0]["tensors"]
+assert measured["planezip2_bytes"] == stored["stream_bytes"]
+assert all(measured[mode + "_blocks"] == stored[mode + "_blocks"] for mode in "eidc")'
+done
 refuse 2 "native without a type" measure --native zeros
 refuse 2 "native and a width" measure --native --dtype f32 --width 8 zeros
 refuse 2 "to bf16 from another type" measure --to-bf16 --dtype f64 zeros
@@ -80,7 +97,22 @@ if [ -r "$index" ]; then
     check "the mean of bf16 is near the paper" test "$(field 'all(
         1.6 < row["planezip_ratio"] < 1.85 for row in data["figure_3"]
         if row["model"] == "geometric mean" and row["precision"] == "bf16")')" = True
+    check "planezip2 is better in every row, and its fast level, too" test "$(field 'all(
+        row["planezip2_ratio"] >= row["planezip2_fast_ratio"] > row["planezip_ratio"]
+        for row in data["figure_3"])')" = True
+    check "and in every class" test "$(field 'all(
+        row["planezip2_ratio"] > row["planezip_ratio"] for row in data["table_3"])')" = True
+    check "blocks of both formats add up" test "$(field 'all(
+        sum(row[e + "_blocks"] for e in ("raw", "zvc", "bx", "dbx", "zbx")) ==
+        sum(row[mode + "_blocks"] for mode in "eidc") == row["raw_bytes"] // 128
+        for row in data["table_3"])')" = True
+    cp out.txt paper.json
     run 0 "native widths" measure --index "$index" --native --json
+    check "are the same to planezip2, and not to planezip" python3 -c 'import json
+a, b = (json.load(open(name))["figure_3"] for name in ("paper.json", "out.txt"))
+for codec in "planezip2", "planezip2_fast", "planezip":
+    same = [x[codec + "_ratio"] == y[codec + "_ratio"] for x, y in zip(a, b)]
+    assert all(same) == (codec != "planezip"), (codec, same)'
     head -n 3 "$index" | sed '2s/,bf16,0,/,bf16,999999999,/' >"wrong.csv"
     ln -s "$PZ_DATA_DIR"/activations/*.f32 .
     refuse 1 "a chunk outside its file" measure --index wrong.csv

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tensor streams: round trips of every width and codec, and streams that are wrong.
+# Tensor streams: round trips of every codec and its symbols, and streams that are wrong.
 . "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
 
 : >0
@@ -22,19 +22,57 @@ for file in 0 1 127 4096 4097 300001 gpt2.other; do
                 cmp $file decoded || fail "$file, $width bits, $codec"
         done
     done
+    for symbols in "8 0" "8 4" "8 5" "16 0" "16 5" "16 8" "32 0" "32 8" "64 0" "64 11"; do
+        for codec in planezip2 planezip2-fast; do
+            set -- -w "${symbols% *}" -e "${symbols#* }" -f
+            "$PLANEZIP" stream encode -c $codec "$@" $file coded &&
+                "$PLANEZIP" stream decode -c planezip2 "$@" --raw-bytes "$size" coded decoded &&
+                cmp $file decoded || fail "$file, symbols $symbols, $codec"
+        done
+    done
     pass "round trips of $file"
 done
 
 # What encode writes is what measure counts.
+measured()
+{
+    python3 -c 'import json, sys
+name = sys.argv[1].replace("-", "_") + "_bytes"
+print(json.load(open("measure.json"))["files"][0][name])' "$1"
+}
 for width in 8 16 32 64; do
     "$PLANEZIP" measure -w $width --json 300001 >measure.json
-    for codec in planezip zvc bpc bx zbx; do
+    for codec in planezip zvc bpc bx zbx planezip2 planezip2-fast; do
         "$PLANEZIP" stream encode -w $width -c $codec 300001 - >coded
-        counted=$(python3 -c 'import json, sys
-print(json.load(open("measure.json"))["files"][0][sys.argv[1] + "_bytes"])' $codec)
-        check "measured size of $codec, $width bits" test "$(wc -c <coded)" -eq "$counted"
+        check "measured size of $codec, $width bits" test "$(wc -c <coded)" -eq "$(measured $codec)"
     done
 done
+head -c 300000 300001 >300000
+for symbols in "f8_e4m3 8 4" "f8_e5m2 8 5" "i8 8 0" "f16 16 5" "bf16 16 8" "i16 16 0" "f32 32 8" \
+    "i32 32 0" "f64 64 11" "i64 64 0"; do
+    # shellcheck disable=SC2086 # three words
+    set -- $symbols
+    "$PLANEZIP" measure -d "$1" --json 300000 >measure.json
+    for codec in planezip2 planezip2-fast; do
+        "$PLANEZIP" stream encode -w "$2" -e "$3" -c $codec 300000 - >coded
+        check "measured size of $codec, $1" test "$(wc -c <coded)" -eq "$(measured $codec)"
+    done
+done
+
+# Symbols that do not exist, and format 2 read as format 1.
+refuse 2 "exponents that do not fit the width" stream encode -w 32 -c planezip2 -e 5 300001 out
+says "those that do are named" 'symbols of 32 bits have 0 or 8;'
+refuse 2 "the same for decode" stream decode -w 64 -c planezip2 -e 8 --raw-bytes 1 300001 out
+says "those that do are named" 'symbols of 64 bits have 0 or 11;'
+refuse 2 "exponents of format 1" stream encode -w 32 -e 8 300001 out
+says "the codec is named" 'codec planezip has none; give --codec planezip2;'
+refuse 2 "exponents of no type" stream encode -w 32 -c planezip2 -e 7 300001 out
+"$PLANEZIP" stream encode -w 32 -e 8 -c planezip2 -f 300001 coded
+refuse 1 "format 2 as format 1" stream decode -w 32 --raw-bytes 300001 coded out
+says "the codec may be wrong" 'check --codec, '
+refuse 1 "other symbols" stream decode -w 16 -e 5 -c planezip2 --raw-bytes 300001 coded out
+says "the place has no block" ' (chunk [0-9]*, bit [0-9]*); check .* --exponent-bits '
+is_absent "nothing is written" out
 
 # Standard input and output, named and by default.
 "$PLANEZIP" stream encode -w 32 - - <300001 >coded

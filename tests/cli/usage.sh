@@ -74,7 +74,7 @@ refuse 2 "an unknown width" stream encode -w 24 "$tiny" out
 refuse 2 "a width of 2^32 + 32" stream encode -w 4294967328 "$tiny" out
 refuse 2 "an unknown codec" stream encode -w 32 -c lz4 "$tiny" out
 refuse 2 "decode without a size" stream decode -w 32 "$tiny" out
-refuse 2 "decode with a codec" stream decode -w 32 --raw-bytes 1 -c zvc "$tiny" out
+refuse 2 "decode with an unknown codec" stream decode -w 32 --raw-bytes 1 -c lz4 "$tiny" out
 refuse 2 "an unknown width of measure" measure -w 24 "$tiny"
 refuse 2 "an unknown dtype" measure --dtype f33 "$tiny"
 refuse 2 "two forms at once" measure --dtype f32 --csv --json "$tiny"
