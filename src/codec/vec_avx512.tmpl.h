@@ -16,15 +16,7 @@
 #define PZ_FIELDS(op, suffix) _mm512_##op##16##suffix
 #endif
 
-<<<<<<< /tmp/simdwork/theirs.c
-static inline void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
-=======
-/* Bytes of a symbol and of a plane. */
-#define PZ_SB (PZ_W / 8)
-#define PZ_PB (PZ_N / 8)
-
 PZI_INLINE void PZ_CAT(planes)(const uint8_t *bytes, PZ_PLANE *b)
->>>>>>> /tmp/simdwork/mine.c
 {
     pzi_store_pair(b, PZ_CAT(to_planes)(pzi_load_pair(bytes)));
 }
@@ -109,9 +101,8 @@ PZI_INLINE __m512i PZ_CAT(sum_up)(__m512i v)
     return PZ_LANES(add_epi, )(v, pzi_lanes_up_2(PZ_CAT(last)(v)));
 }
 
-<<<<<<< /tmp/simdwork/theirs.c
 /* And over those of both. */
-static inline pzi_pair PZ_CAT(sum_pair)(pzi_pair v)
+PZI_INLINE pzi_pair PZ_CAT(sum_pair)(pzi_pair v)
 {
     const __m512i lo = PZ_CAT(sum_up)(v.lo);
     const __m512i total = _mm512_permutexvar_epi64(_mm512_set1_epi64(7), PZ_CAT(last)(lo));
@@ -119,10 +110,7 @@ static inline pzi_pair PZ_CAT(sum_pair)(pzi_pair v)
     return pzi_pair_of(lo, PZ_LANES(add_epi, )(PZ_CAT(sum_up)(v.hi), total));
 }
 
-static inline PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
-=======
 PZI_INLINE PZ_PLANE PZ_CAT(undelta)(PZ_SYMBOL base, const PZ_PLANE *d, uint8_t *bytes)
->>>>>>> /tmp/simdwork/mine.c
 {
     const __m512i first = _mm512_set1_epi64((int64_t)((uint64_t)base << (64 - PZ_W)));
     const pzi_pair from = PZ_CAT(from_planes)(pzi_load_pair(d));
