@@ -8,8 +8,8 @@
 #include "plan/search.h"
 
 /* An evaluation takes the longer the more operators there are: this makes it about a second. */
-#define DEFAULT_OPERATORS UINT64_C(100000000)
-#define DEFAULT_MOST UINT64_C(150000)
+#define DEFAULT_OPERATORS UINT64_C(150000000)
+#define DEFAULT_MOST UINT64_C(200000)
 /* Where counting the plans of a trace ends. */
 #define MAX_PLANS UINT64_C(1000000)
 

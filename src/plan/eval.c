@@ -321,7 +321,13 @@ int64_t pzi_eval_run(pzi_eval *e, const pz_action *actions, pz_replay mode, uint
     fill_profile(e, actions);
     if (e->peak_bytes > most_bytes)
         return INT64_MAX;
-    const uint64_t budget = e->peak_bytes > e->budget_bytes ? e->peak_bytes : e->budget_bytes;
+    uint64_t budget = e->budget_bytes;
+    if (e->peak_bytes > budget) {
+        limit_ns -= (int64_t)(e->price * (double)(e->peak_bytes - budget));
+        budget = e->peak_bytes;
+    }
+    if (least + e->rebuild.ns > limit_ns)
+        return INT64_MAX;
     choose_prefetches(e, actions, budget);
     const pzi_clock_plan plan = {actions, &e->rebuild, e->prefetches, e->issue, e->n_prefetches};
     return pzi_clock_run(&e->clock, &plan, budget, limit_ns);

@@ -18,6 +18,7 @@ typedef struct pzi_blocks {
 typedef struct pzi_eval {
     const pzi_work *work;
     uint64_t budget_bytes;
+    double price; /* nanoseconds that a byte above the budget takes off the limit */
     pzi_rebuild rebuild;
     pzi_clock clock;
     pzi_blocks profile;
@@ -37,9 +38,9 @@ pz_status pzi_eval_new(const pzi_work *work, const pz_setup *setup, const pzi_co
                        pzi_eval *eval);
 void pzi_eval_free(pzi_eval *eval);
 
-/* Total time of the plan, or INT64_MAX if it cannot run or takes longer than limit_ns.  A profile
- * above the budget is planned and timed as if the budget were its peak, up to most_bytes; the
- * caller looks at peak_bytes. */
+/* Total time of the plan, or INT64_MAX if it cannot run or takes longer than limit_ns, less the
+ * price of what its profile is above the budget.  Such a plan is timed as if the budget were its
+ * peak, up to most_bytes; the caller looks at peak_bytes. */
 int64_t pzi_eval_run(pzi_eval *eval, const pz_action *actions, pz_replay mode, uint64_t most_bytes,
                      int64_t limit_ns);
 

@@ -13,7 +13,7 @@ enum {
 };
 
 /* The threshold at the start, as a share of the overhead. */
-#define HEAT 0.003
+#define HEAT 0.001
 /* Tensors of less than this share of the peak are rarely moved: they are many and weigh nothing. */
 #define SMALL 1e-4
 /* The price of a byte above the budget at the start, in average costs of a byte saved. */
@@ -38,7 +38,6 @@ struct search {
     pz_replay mode;
     size_t n_actions;       /* 3, or 4 where something can be compressed in place */
     double ns, above_bytes; /* of the plan that the search is at */
-    double price;           /* nanoseconds per byte above the budget */
     double heat_ns;
     unsigned n_above; /* evaluations since the last look at which it was above the budget */
     struct change changes[ROW + 1];
@@ -159,7 +158,7 @@ static double above_budget(const pzi_eval *eval)
 
 static double cost(const struct search *s)
 {
-    return s->ns + s->price * s->above_bytes;
+    return s->ns + s->eval->price * s->above_bytes;
 }
 
 static void note_best(struct search *s, int64_t ns, pz_move move)
@@ -182,7 +181,7 @@ static void step(struct search *s)
     const int64_t ns = pzi_eval_run(s->eval, s->actions, s->mode, UINT64_MAX, (int64_t)limit);
     const double above_bytes = above_budget(s->eval);
     s->info->evaluations++;
-    if (ns == INT64_MAX || (double)ns + s->price * above_bytes > limit) {
+    if (ns == INT64_MAX || (double)ns + s->eval->price * above_bytes > limit) {
         take_back(s);
         return;
     }
@@ -197,9 +196,9 @@ static void step(struct search *s)
 static void adapt_price(struct search *s)
 {
     if (s->n_above > CHECK_EVERY * 3 / 4)
-        s->price *= PRICE_STEP;
+        s->eval->price *= PRICE_STEP;
     else if (s->n_above < CHECK_EVERY / 4)
-        s->price /= PRICE_STEP;
+        s->eval->price /= PRICE_STEP;
     s->n_above = 0;
 }
 
@@ -207,7 +206,7 @@ static void adapt_price(struct search *s)
 static void start_stage(struct search *s)
 {
     memcpy(s->actions, s->found->actions, s->trace->n_saved * sizeof *s->actions);
-    const int64_t ns = pzi_eval_run(s->eval, s->actions, s->mode, UINT64_MAX, INT64_MAX - 1);
+    const int64_t ns = pzi_eval_run(s->eval, s->actions, s->mode, UINT64_MAX, INT64_MAX);
     s->ns = ns == INT64_MAX ? (double)s->found->ns * 2 : (double)ns;
     s->above_bytes = above_budget(s->eval);
     if (ns < s->found->ns && s->above_bytes <= 0)
@@ -284,7 +283,7 @@ pz_status pzi_search(pzi_eval *eval, const pzi_search_limits *limits, pzi_found 
     const double overhead_ns = (double)(found->ns - unlimited_ns);
     if (overhead_ns <= 0 || trace->n_saved == 0 || peak <= (double)eval->budget_bytes)
         return PZ_OK;
-    s.price = PRICE * overhead_ns / (peak - (double)eval->budget_bytes);
+    eval->price = PRICE * overhead_ns / (peak - (double)eval->budget_bytes);
     s.actions = calloc(trace->n_saved, sizeof *s.actions);
     s.tensors = calloc(trace->n_saved, sizeof *s.tensors);
     const bool ready = s.actions && s.tensors;
@@ -292,6 +291,7 @@ pz_status pzi_search(pzi_eval *eval, const pzi_search_limits *limits, pzi_found 
         list_tensors(&s, SMALL * peak);
         run_search(&s, limits, overhead_ns);
     }
+    eval->price = 0;
     free(s.actions);
     free(s.tensors);
     return ready && !eval->rebuild.no_memory ? PZ_OK : PZ_ERR_MEMORY;
