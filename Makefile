@@ -29,8 +29,10 @@ test: all
 	$(CTEST) --test-dir build -LE long
 	$(CTEST) --test-dir build-asan -LE long
 
-# Adds clang, AVX-512 and other machines by emulation, fuzzing and the long tests.
+# Adds PyTorch, clang, AVX-512 and other machines by emulation, fuzzing and the long tests.
 test-all: test
+	PZ_VENV_DIR=build/python tools/python_env torch
+	$(CTEST) --test-dir build -R python_torch
 	tools/bootstrap --clang --simde
 	$(call build,build-clang,-DCMAKE_C_COMPILER=clang)
 	$(CTEST) --test-dir build-clang -LE long

@@ -1,5 +1,5 @@
 """Containers front to back: docs/container.md."""
-from ctypes import byref, c_void_p
+from ctypes import byref, c_char_p, c_void_p, cast
 
 from . import _library as c
 from . import _options, _types
@@ -45,11 +45,13 @@ class Writer:
     def __exit__(self, *_):
         c.lib.pz_writer_free(self.handle)
 
-    def add(self, name, memory, mode):
-        """A tensor of type Input."""
+    def add(self, name, memory, mode, metadata=None):
+        """A tensor of type Input; metadata: texts by name."""
         shape = _types.c_shape(memory.shape)
+        entries, texts = c_metadata(metadata or {})
         tensor = c.Tensor(name=c_name(name), dtype=_types.code(memory.dtype), mode=mode,
-                          rank=len(memory.shape), shape=shape)
+                          rank=len(memory.shape), shape=shape, metadata=entries,
+                          metadata_count=len(texts))
         self.check(c.lib.pz_writer_begin(self.handle, byref(tensor)))
         self.check(c.lib.pz_writer_data(self.handle, memory.address, memory.nbytes))
         self.check(c.lib.pz_writer_end(self.handle))
@@ -64,6 +66,14 @@ class Writer:
             error, self.sink.error = self.sink.error, None
             raise error
         c.check(status)
+
+
+def c_metadata(metadata):
+    """Metadata as the library takes it, and the memory that this refers to."""
+    texts = [(c_name(key), value.encode()) for key, value in metadata.items()]
+    entries = (c.Metadata * max(len(texts), 1))(
+        *(c.Metadata(key, cast(c_char_p(value), c_void_p), len(value)) for key, value in texts))
+    return entries, texts
 
 
 def c_name(name):
