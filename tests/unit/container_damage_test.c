@@ -13,21 +13,29 @@
 
 enum { SEGMENT = 3 * PZ_PAGE_BYTES };
 
-struct expected {
+/* A file of all tensors of a stream format, what they are, and room for one of them. */
+struct scene {
+    struct memfile file;
     uint8_t *raw[PZFILES_TENSORS];
     uint64_t bytes[PZFILES_TENSORS];
+    uint8_t *to;
 };
 
-static void expected_make(struct expected *expected)
+static void scene_make(struct scene *scene, unsigned format)
 {
+    scene->file = (struct memfile){0};
+    CHECK(pzfiles_write(&scene->file, format, PZFILES_TENSORS, SEGMENT) == PZ_OK);
     for (size_t i = 0; i < PZFILES_TENSORS; i++)
-        expected->raw[i] = pzfiles_raw(i, &expected->bytes[i]);
+        scene->raw[i] = pzfiles_raw(format, i, &scene->bytes[i]);
+    scene->to = malloc(1 << 18);
 }
 
-static void expected_free(struct expected *expected)
+static void scene_free(struct scene *scene)
 {
     for (size_t i = 0; i < PZFILES_TENSORS; i++)
-        free(expected->raw[i]);
+        free(scene->raw[i]);
+    free(scene->to);
+    free(scene->file.data);
 }
 
 /* Every error says what, and where unless it is not even a container. */
@@ -38,12 +46,12 @@ static void check_message(pz_status status, const pz_diag *diag)
 }
 
 /* Reads everything front to back; whatever comes without an error must be right. */
-static pz_status scan(struct memfile *file, const struct expected *expected)
+static pz_status scan(struct scene *scene)
 {
     const pz_tensor *tensor;
     pz_reader *reader = NULL;
     pz_diag diag = {0};
-    pz_status status = memfile_scan(file, &reader, &diag);
+    pz_status status = memfile_scan(&scene->file, &reader, &diag);
     size_t index = 0;
 
     while (status == PZ_OK) {
@@ -58,12 +66,12 @@ static pz_status scan(struct memfile *file, const struct expected *expected)
             status = pz_reader_segment(reader, &raw, &bytes, &diag);
             if (status != PZ_OK)
                 break;
-            CHECK(index < PZFILES_TENSORS && bytes <= expected->bytes[index] - at);
+            CHECK(index < PZFILES_TENSORS && bytes <= scene->bytes[index] - at);
             if (bytes > 0 && index < PZFILES_TENSORS)
-                CHECK_MEM(raw, expected->raw[index] + at, bytes);
+                CHECK_MEM(raw, scene->raw[index] + at, bytes);
         }
         if (status == PZ_OK)
-            CHECK_EQ_U64(at, expected->bytes[index]);
+            CHECK_EQ_U64(at, scene->bytes[index]);
         index++;
     }
     if (status == PZ_OK)
@@ -75,25 +83,26 @@ static pz_status scan(struct memfile *file, const struct expected *expected)
 }
 
 /* The same by the index, every tensor at once and a range from the middle. */
-static pz_status access_all(struct memfile *file, const struct expected *expected, uint8_t *to)
+static pz_status access_all(struct scene *scene)
 {
+    uint8_t *const to = scene->to;
     pz_reader *reader = NULL;
     pz_diag diag = {0};
-    pz_status status = memfile_open(file, &reader, &diag);
+    pz_status status = memfile_open(&scene->file, &reader, &diag);
 
     for (uint64_t i = 0; status == PZ_OK && i < pz_reader_count(reader); i++) {
-        const uint64_t bytes = expected->bytes[i], from = bytes / 2;
+        const uint64_t bytes = scene->bytes[i], from = bytes / 2;
         const size_t some = (size_t)(bytes - from < 100 ? bytes - from : 100);
 
         if (!CHECK(i < PZFILES_TENSORS && pz_reader_tensor(reader, i)->raw_bytes == bytes))
             break;
         status = pz_reader_read(reader, i, from, some, to, &diag);
         if (status == PZ_OK)
-            CHECK_MEM(to, expected->raw[i] + from, some);
+            CHECK_MEM(to, scene->raw[i] + from, some);
         if (status == PZ_OK)
             status = pz_reader_read(reader, i, 0, (size_t)bytes, to, &diag);
         if (status == PZ_OK)
-            CHECK_MEM(to, expected->raw[i], (size_t)bytes);
+            CHECK_MEM(to, scene->raw[i], (size_t)bytes);
     }
     if (status != PZ_OK)
         check_message(status, &diag);
@@ -101,59 +110,63 @@ static pz_status access_all(struct memfile *file, const struct expected *expecte
     return status;
 }
 
-TEST(every_byte_changed)
+static void change_every_byte(unsigned format)
 {
-    struct memfile file = {0};
-    struct expected expected;
-    uint8_t *to = malloc(1 << 18);
+    struct scene scene;
+    struct memfile *const file = &scene.file;
     size_t unnoticed = 0;
 
-    expected_make(&expected);
-    CHECK(pzfiles_write(&file, PZFILES_TENSORS, SEGMENT) == PZ_OK);
-    CHECK(scan(&file, &expected) == PZ_OK);
-    CHECK(access_all(&file, &expected, to) == PZ_OK);
-    for (size_t at = 0; at < file.bytes; at++) {
-        const uint8_t before = file.data[at];
+    scene_make(&scene, format);
+    CHECK(scan(&scene) == PZ_OK);
+    CHECK(access_all(&scene) == PZ_OK);
+    for (size_t at = 0; at < file->bytes; at++) {
+        const uint8_t before = file->data[at];
 
-        TEST_CONTEXT("byte %zu of %zu", at, file.bytes);
-        file.data[at] = at % 3 == 0 ? (uint8_t)~before : before ^ (uint8_t)(1u << at % 8);
-        if (scan(&file, &expected) == PZ_OK)
+        TEST_CONTEXT("format %u, byte %zu of %zu", format, at, file->bytes);
+        file->data[at] = at % 3 == 0 ? (uint8_t)~before : before ^ (uint8_t)(1u << at % 8);
+        if (scan(&scene) == PZ_OK)
             unnoticed++;
-        access_all(&file, &expected, to);
-        file.data[at] = before;
+        access_all(&scene);
+        file->data[at] = before;
     }
     /* Only in a stream can two bits mean the same data. */
-    CHECK(unnoticed < file.bytes / 100);
-    free(to);
-    free(file.data);
-    expected_free(&expected);
+    CHECK(unnoticed < file->bytes / 100);
+    scene_free(&scene);
+}
+
+TEST(every_byte_changed)
+{
+    for (unsigned format = 1; format <= PZFILES_FORMATS; format++)
+        change_every_byte(format);
+}
+
+static void cut_everywhere(unsigned format)
+{
+    struct scene scene;
+    struct memfile *const file = &scene.file;
+    size_t all;
+
+    scene_make(&scene, format);
+    all = file->bytes;
+    for (file->bytes = 0; file->bytes < all; file->bytes++) {
+        pz_status status = scan(&scene);
+
+        TEST_CONTEXT("format %u, %zu bytes of %zu", format, file->bytes, all);
+        CHECK(status == (file->bytes < 8 ? PZ_ERR_FORMAT : PZ_ERR_TRUNCATED));
+        CHECK(access_all(&scene) != PZ_OK);
+    }
+    file->data = realloc(file->data, all + 1);
+    file->data[all] = 0;
+    file->bytes = all + 1;
+    CHECK(scan(&scene) == PZ_ERR_TRAILING);
+    CHECK(access_all(&scene) == PZ_ERR_TRUNCATED);
+    scene_free(&scene);
 }
 
 TEST(every_length)
 {
-    struct memfile file = {0};
-    struct expected expected;
-    uint8_t *to = malloc(1 << 18);
-    size_t all;
-
-    expected_make(&expected);
-    CHECK(pzfiles_write(&file, PZFILES_TENSORS, SEGMENT) == PZ_OK);
-    all = file.bytes;
-    for (file.bytes = 0; file.bytes < all; file.bytes++) {
-        pz_status status = scan(&file, &expected);
-
-        TEST_CONTEXT("%zu bytes of %zu", file.bytes, all);
-        CHECK(status == (file.bytes < 8 ? PZ_ERR_FORMAT : PZ_ERR_TRUNCATED));
-        CHECK(access_all(&file, &expected, to) != PZ_OK);
-    }
-    file.data = realloc(file.data, all + 1);
-    file.data[all] = 0;
-    file.bytes = all + 1;
-    CHECK(scan(&file, &expected) == PZ_ERR_TRAILING);
-    CHECK(access_all(&file, &expected, to) == PZ_ERR_TRUNCATED);
-    free(to);
-    free(file.data);
-    expected_free(&expected);
+    for (unsigned format = 1; format <= PZFILES_FORMATS; format++)
+        cut_everywhere(format);
 }
 
 /* Where the n-th record of a kind begins. */
@@ -201,7 +214,7 @@ TEST(messages)
     struct memfile file = {0};
     size_t at;
 
-    CHECK(pzfiles_write(&file, PZFILES_TENSORS, SEGMENT) == PZ_OK);
+    CHECK(pzfiles_write(&file, 1, PZFILES_TENSORS, SEGMENT) == PZ_OK);
     at = find_record(&file, PZI_SEGM, 0);
     file.data[at + 20] ^= 1;
     check_error(&file, PZ_ERR_CHECK, "tensor 'block.0/weight', segment 0, record at byte",
@@ -250,20 +263,61 @@ TEST(huge_sizes_take_no_memory)
     for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             for (size_t field = 8; field <= 24; field += 8) {
-                struct memfile file = {0};
-                struct expected expected;
-                uint8_t *to = malloc(1 << 18);
+                struct scene scene;
 
                 TEST_CONTEXT("kind %zu, size %zu, field %zu", kind, i, field);
-                expected_make(&expected);
-                CHECK(pzfiles_write(&file, PZFILES_TENSORS, SEGMENT) == PZ_OK);
-                change_head(&file, find_record(&file, kinds[kind], 0), field, sizes[i]);
-                CHECK(scan(&file, &expected) != PZ_OK);
-                access_all(&file, &expected, to);
-                free(to);
-                free(file.data);
-                expected_free(&expected);
+                scene_make(&scene, 1 + i % PZFILES_FORMATS);
+                change_head(&scene.file, find_record(&scene.file, kinds[kind], 0), field, sizes[i]);
+                CHECK(scan(&scene) != PZ_OK);
+                access_all(&scene);
+                scene_free(&scene);
             }
+}
+
+/* Puts a number into the body of the first record of a kind, with its checks put right. */
+static void change_body(struct memfile *file, uint32_t kind, size_t field, uint64_t value)
+{
+    const size_t at = find_record(file, kind, 0);
+    uint8_t *const body = file->data + at + PZI_HEAD_BYTES;
+
+    if (kind == PZI_TENS)
+        pzi_store_le32(body + field, (uint32_t)value);
+    else
+        pzi_store_le64(body + field, value);
+    change_head(file, at, 32, XXH3_64bits(body, (size_t)pzi_load_le64(file->data + at + 24)));
+}
+
+/* Fields of TENS and TEND, docs/container.md, that are whole and mean nothing. */
+TEST(fields_that_contradict_one_another)
+{
+    static const struct {
+        unsigned format;
+        uint32_t kind;
+        size_t field;
+        uint64_t value;
+        pz_status status;
+    } cases[] = {
+        {1, PZI_TENS, 4, 0, PZ_ERR_FORMAT},      {1, PZI_TENS, 4, 2, PZ_ERR_MEANING},
+        {1, PZI_TENS, 4, 3, PZ_ERR_FORMAT},      {1, PZI_TENS, 8, 24, PZ_ERR_MEANING},
+        {1, PZI_TENS, 12, 8, PZ_ERR_MEANING},    {1, PZI_TENS, 16, 0x1e, PZ_ERR_MEANING},
+        {1, PZI_TENS, 16, 0x3f, PZ_ERR_MEANING}, {1, PZI_TEND, 40, 4, PZ_ERR_MEANING},
+        {2, PZI_TENS, 4, 1, PZ_ERR_MEANING},     {2, PZI_TENS, 8, 16 + 8, PZ_ERR_MEANING},
+        {2, PZI_TENS, 12, 5, PZ_ERR_MEANING},    {2, PZI_TENS, 12, 11, PZ_ERR_MEANING},
+        {2, PZI_TENS, 16, 0x1f, PZ_ERR_MEANING}, {2, PZI_TENS, 16, 0x1e0, PZ_ERR_MEANING},
+        {2, PZI_TENS, 16, 0x21, PZ_ERR_MEANING}, {2, PZI_TEND, 40, 5, PZ_ERR_MEANING},
+        {2, PZI_TEND, 40, 0, PZ_ERR_MEANING},    {2, PZI_TEND, 48, 0, PZ_ERR_MEANING},
+        {2, PZI_TEND, 80, 1, PZ_ERR_MEANING},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct memfile file = {0};
+
+        TEST_CONTEXT("case %zu", i);
+        CHECK(pzfiles_write(&file, cases[i].format, PZFILES_TENSORS, SEGMENT) == PZ_OK);
+        change_body(&file, cases[i].kind, cases[i].field, cases[i].value);
+        check_error(&file, cases[i].status, "tensor", "");
+        free(file.data);
+    }
 }
 
 TEST(records_out_of_order)
@@ -278,7 +332,7 @@ TEST(records_out_of_order)
             if (from == to)
                 continue;
             TEST_CONTEXT("record %zu becomes %zu", from, to);
-            CHECK(pzfiles_write(&file, PZFILES_TENSORS, SEGMENT) == PZ_OK);
+            CHECK(pzfiles_write(&file, 1, PZFILES_TENSORS, SEGMENT) == PZ_OK);
             at = find_record(&file, kinds[from], 0);
             pzi_store_le32(file.data + at, kinds[to]);
             pzi_store_le64(file.data + at + 40, XXH3_64bits(file.data + at, 40));
@@ -322,26 +376,25 @@ TEST(segments_that_change_places)
 }
 
 /* A reader goes on behind damage, and keeps the pages that are whole. */
-TEST(damage_costs_its_pages)
+static void damage_a_page(unsigned format)
 {
-    struct memfile file = {0};
     const pz_tensor *tensor;
-    struct expected expected;
+    struct scene scene;
+    struct memfile *const file = &scene.file;
     pz_reader *reader;
     const void *raw;
     size_t bytes, at;
 
-    expected_make(&expected);
-    CHECK(pzfiles_write(&file, PZFILES_TENSORS, SEGMENT) == PZ_OK);
-    at = find_record(&file, PZI_TEND, 1) - 3 * 8 - 20; /* in the last page of the mask */
-    file.data[at] ^= 0x10;
-    CHECK(memfile_scan(&file, &reader, NULL) == PZ_OK);
+    scene_make(&scene, format);
+    at = find_record(file, PZI_TEND, 1) - 3 * 8 - 20; /* in the last page of the mask */
+    file->data[at] ^= 0x10;
+    CHECK(memfile_scan(file, &reader, NULL) == PZ_OK);
     CHECK(pz_reader_next(reader, &tensor, NULL) == PZ_OK);
     CHECK(pz_reader_next(reader, &tensor, NULL) == PZ_OK);
     CHECK(pz_reader_segment(reader, &raw, &bytes, NULL) != PZ_OK);
     CHECK_EQ_U64(bytes, 150000);
     CHECK_EQ_U64(pz_reader_lost(reader), 150000 - 2 * PZ_PAGE_BYTES);
-    CHECK_MEM(raw, expected.raw[1], 2 * PZ_PAGE_BYTES);
+    CHECK_MEM(raw, scene.raw[1], 2 * PZ_PAGE_BYTES);
     for (size_t i = 2 * PZ_PAGE_BYTES; i < bytes; i++)
         if (!CHECK(((const uint8_t *)raw)[i] == 0))
             break;
@@ -352,6 +405,11 @@ TEST(damage_costs_its_pages)
         CHECK(pz_reader_next(reader, &tensor, NULL) == PZ_OK);
     CHECK(tensor == NULL);
     pz_reader_free(reader);
-    free(file.data);
-    expected_free(&expected);
+    scene_free(&scene);
+}
+
+TEST(damage_costs_its_pages)
+{
+    for (unsigned format = 1; format <= PZFILES_FORMATS; format++)
+        damage_a_page(format);
 }

@@ -145,13 +145,16 @@ static pz_status scan_work(void *user)
 static void fail_reading(pz_status (*work)(void *user))
 {
     const pz_threads_options three = {.size = sizeof three, .threads = 3};
-    struct reading reading = {{0}, NULL};
 
-    CHECK(pzfiles_write(&reading.file, PZFILES_TENSORS, SEGMENT) == PZ_OK);
-    fail_each(work, &reading, is_memory);
-    reading.threads = &three;
-    fail_each(work, &reading, is_memory);
-    free(reading.file.data);
+    for (unsigned format = 1; format <= PZFILES_FORMATS; format++) {
+        struct reading reading = {{0}, NULL};
+
+        CHECK(pzfiles_write(&reading.file, format, PZFILES_TENSORS, SEGMENT) == PZ_OK);
+        fail_each(work, &reading, is_memory);
+        reading.threads = &three;
+        fail_each(work, &reading, is_memory);
+        free(reading.file.data);
+    }
 }
 
 TEST(reading_front_to_back_without_memory)

@@ -17,15 +17,23 @@ struct sample {
     uint64_t raw_bytes;
 };
 
+/* What tensors are coded with. */
+struct coder {
+    const char *codec;
+    pz_profile profile;
+};
+
+static const struct coder default_coder = {"planezip2", PZ_PROFILE_NATIVE};
+
 static void sample_make(struct sample *sample, struct rng *rng, const char *name, pz_dtype dtype,
-                        pz_profile profile, uint32_t rank, const uint64_t *shape)
+                        struct coder coder, uint32_t rank, const uint64_t *shape)
 {
     *sample = (struct sample){
         .tensor = {.size = sizeof sample->tensor, .name = name, .dtype = dtype, .rank = rank}};
     for (uint32_t i = 0; i < rank; i++)
         sample->shape[i] = shape[i];
     sample->tensor.shape = sample->shape;
-    pz_mode_named("planezip", pz_profile_width(profile, dtype), &sample->tensor.mode);
+    CHECK(pz_mode_of(coder.codec, coder.profile, dtype, &sample->tensor.mode) == PZ_OK);
     CHECK(pz_tensor_bytes(dtype, rank, sample->shape, &sample->raw_bytes) == PZ_OK);
     sample->raw = malloc((size_t)sample->raw_bytes + 1);
     datagen_fill(rng, DATAGEN_MIXED, sample->tensor.mode.width_bits, sample->raw,
@@ -42,14 +50,31 @@ static bool same_shape(const pz_tensor *a, const pz_tensor *b)
     return true;
 }
 
+/* Segments are whole chunks, so their counts add up to those of the tensor as one stream. */
+static void check_counts(const struct sample *sample, const pz_tensor *view)
+{
+    pz_stats stats;
+
+    CHECK(pz_stream_measure(sample->tensor.mode, sample->raw, (size_t)sample->raw_bytes, &stats) ==
+          PZ_OK);
+    CHECK_EQ_U64(view->stream_bytes, stats.coded_bytes);
+    CHECK_EQ_U64(view->chunks, stats.chunks);
+    CHECK_EQ_U64(view->raw_chunks, stats.raw_chunks);
+    for (unsigned i = 0; i < PZ_ENCODINGS; i++)
+        CHECK_EQ_U64(view->blocks[i], stats.blocks[i]);
+}
+
 static void check_view(const struct sample *sample, const pz_tensor *view)
 {
     CHECK_STR(view->name, sample->tensor.name);
     CHECK_EQ_U64(view->dtype, sample->tensor.dtype);
+    CHECK_EQ_U64(view->mode.format, sample->tensor.mode.format);
     CHECK_EQ_U64(view->mode.width_bits, sample->tensor.mode.width_bits);
+    CHECK_EQ_U64(view->mode.exponent_bits, sample->tensor.mode.exponent_bits);
     CHECK_EQ_U64(view->mode.encodings, sample->tensor.mode.encodings);
     CHECK(same_shape(view, &sample->tensor));
     CHECK_EQ_U64(view->raw_bytes, sample->raw_bytes);
+    check_counts(sample, view);
 }
 
 /* Writes data in pieces of random sizes, or at once. */
@@ -193,20 +218,57 @@ static void samples_free(struct sample *samples, size_t count)
         free(samples[i].raw);
 }
 
-TEST(every_type_in_both_profiles)
+static const struct coder coders[] = {{"planezip2", PZ_PROFILE_NATIVE},
+                                      {"planezip2-fast", PZ_PROFILE_NATIVE},
+                                      {"planezip", PZ_PROFILE_NATIVE},
+                                      {"planezip", PZ_PROFILE_PAPER}};
+
+TEST(every_type_in_both_formats_and_profiles)
 {
     static const uint64_t shape[] = {3, 7, 8};
     struct rng rng = {1};
 
-    for (unsigned profile = 0; profile < PZ_PROFILES; profile++) {
+    for (unsigned k = 0; k < sizeof coders / sizeof coders[0]; k++) {
         struct sample samples[PZ_DTYPES - 1];
 
+        TEST_CONTEXT("%s, profile %u", coders[k].codec, (unsigned)coders[k].profile);
         for (unsigned i = 0; i < PZ_DTYPES - 1; i++)
             sample_make(&samples[i], &rng, pz_dtype_name((pz_dtype)(i + 1)), (pz_dtype)(i + 1),
-                        (pz_profile)profile, 3, shape);
+                        coders[k], 3, shape);
         round_trip(&rng, samples, PZ_DTYPES - 1);
         samples_free(samples, PZ_DTYPES - 1);
     }
+}
+
+/* docs/container.md, "Types": how format 2 takes them apart. */
+TEST(symbols_of_every_type)
+{
+    static const struct {
+        unsigned width_bits, exponent_bits;
+    } symbols[PZ_DTYPES] = {
+        [PZ_DTYPE_BOOL] = {8, 0},        [PZ_DTYPE_U8] = {8, 0},
+        [PZ_DTYPE_I8] = {8, 0},          [PZ_DTYPE_U16] = {16, 0},
+        [PZ_DTYPE_I16] = {16, 0},        [PZ_DTYPE_U32] = {32, 0},
+        [PZ_DTYPE_I32] = {32, 0},        [PZ_DTYPE_U64] = {64, 0},
+        [PZ_DTYPE_I64] = {64, 0},        [PZ_DTYPE_F16] = {16, 5},
+        [PZ_DTYPE_BF16] = {16, 8},       [PZ_DTYPE_F32] = {32, 8},
+        [PZ_DTYPE_F64] = {64, 11},       [PZ_DTYPE_C64] = {32, 8},
+        [PZ_DTYPE_C128] = {64, 11},      [PZ_DTYPE_F8_E4M3] = {8, 4},
+        [PZ_DTYPE_F8_E5M2] = {8, 5},     [PZ_DTYPE_F8_E8M0] = {8, 0},
+        [PZ_DTYPE_F8_E4M3FNUZ] = {8, 4}, [PZ_DTYPE_F8_E5M2FNUZ] = {8, 5},
+        [PZ_DTYPE_F6_E2M3] = {8, 0},     [PZ_DTYPE_F6_E3M2] = {8, 0},
+        [PZ_DTYPE_F4] = {8, 0},
+    };
+
+    for (unsigned i = 1; i < PZ_DTYPES; i++)
+        for (unsigned profile = 0; profile < PZ_PROFILES; profile++) {
+            pz_mode mode = {0};
+
+            TEST_CONTEXT("%s", pz_dtype_name((pz_dtype)i));
+            CHECK(pz_mode_of("planezip2", (pz_profile)profile, (pz_dtype)i, &mode) == PZ_OK);
+            CHECK_EQ_U64(mode.width_bits, symbols[i].width_bits);
+            CHECK_EQ_U64(mode.exponent_bits, symbols[i].exponent_bits);
+        }
 }
 
 TEST(shapes_without_elements_and_without_dimensions)
@@ -217,7 +279,7 @@ TEST(shapes_without_elements_and_without_dimensions)
     struct rng rng = {2};
 
     for (unsigned i = 0; i < 6; i++)
-        sample_make(&samples[i], &rng, "", PZ_DTYPE_F32, PZ_PROFILE_NATIVE, ranks[i], shapes[i]);
+        sample_make(&samples[i], &rng, "", PZ_DTYPE_F32, default_coder, ranks[i], shapes[i]);
     round_trip(&rng, samples, 6);
     samples_free(samples, 6);
     round_trip(&rng, NULL, 0);
@@ -231,16 +293,16 @@ TEST(sizes_around_every_border)
     struct rng rng = {3};
 
     for (unsigned i = 0; i < sizeof borders / sizeof borders[0]; i++) {
-        struct sample samples[3];
+        struct sample samples[6];
 
         TEST_CONTEXT("border %u", (unsigned)borders[i]);
-        for (unsigned j = 0; j < 3; j++) {
-            const uint64_t length = borders[i] - 1 + j;
+        for (unsigned j = 0; j < 6; j++) {
+            const uint64_t length = borders[i] - 1 + j % 3;
 
-            sample_make(&samples[j], &rng, "bytes", PZ_DTYPE_U8, PZ_PROFILE_PAPER, 1, &length);
+            sample_make(&samples[j], &rng, "bytes", PZ_DTYPE_U8, coders[j / 3 * 3], 1, &length);
         }
-        round_trip(&rng, samples, 3);
-        samples_free(samples, 3);
+        round_trip(&rng, samples, 6);
+        samples_free(samples, 6);
     }
 }
 
@@ -252,7 +314,7 @@ TEST(a_length_that_is_known_at_the_end)
     struct rng rng = {4};
     pz_writer *writer = memfile_writer(&file, SEGMENT);
 
-    sample_make(&sample, &rng, "open", PZ_DTYPE_BF16, PZ_PROFILE_NATIVE, 2, shape);
+    sample_make(&sample, &rng, "open", PZ_DTYPE_BF16, default_coder, 2, shape);
     sample.shape[0] = PZ_UNKNOWN;
     CHECK(pz_writer_begin(writer, &sample.tensor) == PZ_OK);
     write_data(writer, &rng, &sample, true);
@@ -284,7 +346,7 @@ TEST(metadata)
     pz_reader *reader;
     size_t count;
 
-    sample_make(&sample, &rng, "scalar", PZ_DTYPE_F64, PZ_PROFILE_NATIVE, 0, NULL);
+    sample_make(&sample, &rng, "scalar", PZ_DTYPE_F64, default_coder, 0, NULL);
     sample.tensor.metadata = of_tensor;
     sample.tensor.metadata_count = 2;
     CHECK(pz_writer_metadata(writer, of_file, 2) == PZ_OK);
@@ -323,7 +385,7 @@ TEST(wrong_calls_of_a_writer)
     pz_tensor wrong;
     pz_writer_options options = {.size = sizeof options, .write = memfile_write};
 
-    sample_make(&sample, &rng, "x", PZ_DTYPE_F32, PZ_PROFILE_NATIVE, 1, shape);
+    sample_make(&sample, &rng, "x", PZ_DTYPE_F32, default_coder, 1, shape);
     CHECK(pz_writer_data(writer, "x", 1) == PZ_ERR_ARGUMENT);
     CHECK(pz_writer_end(writer) == PZ_ERR_ARGUMENT);
     wrong = sample.tensor;
@@ -334,6 +396,15 @@ TEST(wrong_calls_of_a_writer)
     CHECK(pz_writer_begin(writer, &wrong) == PZ_ERR_ARGUMENT);
     wrong = sample.tensor;
     wrong.mode.width_bits = 24;
+    CHECK(pz_writer_begin(writer, &wrong) == PZ_ERR_ARGUMENT);
+    wrong = sample.tensor;
+    wrong.mode.exponent_bits = 5; /* of 32 */
+    CHECK(pz_writer_begin(writer, &wrong) == PZ_ERR_ARGUMENT);
+    wrong = sample.tensor;
+    wrong.mode.encodings = 1u << PZ_RAW | 1u << PZ_INTEGERS;
+    CHECK(pz_writer_begin(writer, &wrong) == PZ_ERR_ARGUMENT);
+    wrong = sample.tensor;
+    wrong.mode.format = 3;
     CHECK(pz_writer_begin(writer, &wrong) == PZ_ERR_ARGUMENT);
     wrong = sample.tensor;
     wrong.rank = 2;
@@ -387,7 +458,7 @@ TEST(writing_fails_at_every_byte)
     struct sample sample;
     struct rng rng = {7};
 
-    sample_make(&sample, &rng, "x", PZ_DTYPE_F32, PZ_PROFILE_NATIVE, 1, shape);
+    sample_make(&sample, &rng, "x", PZ_DTYPE_F32, default_coder, 1, shape);
     CHECK(write_until_error(&whole, &sample) == PZ_OK);
     for (size_t at = 1; at < whole.bytes; at += 1 + at / 50) {
         struct memfile file = {.piece = 1 + at % 40, .fail_at = at, .out_of_room = at % 2 == 0};
@@ -407,7 +478,7 @@ TEST(reading_fails_at_every_byte)
     struct rng rng = {8};
     uint8_t *to;
 
-    sample_make(&sample, &rng, "x", PZ_DTYPE_F32, PZ_PROFILE_NATIVE, 1, shape);
+    sample_make(&sample, &rng, "x", PZ_DTYPE_F32, default_coder, 1, shape);
     to = malloc((size_t)sample.raw_bytes);
     CHECK(write_until_error(&file, &sample) == PZ_OK);
     for (size_t at = 1; at < file.bytes; at += 1 + at / 50) {
@@ -444,7 +515,7 @@ TEST(an_unfinished_file_gives_its_whole_segments)
     pz_writer *writer = memfile_writer(&file, PZ_CHUNK_BYTES);
     size_t before;
 
-    sample_make(&sample, &rng, "cut", PZ_DTYPE_U8, PZ_PROFILE_NATIVE, 1, shape);
+    sample_make(&sample, &rng, "cut", PZ_DTYPE_U8, default_coder, 1, shape);
     CHECK(pz_writer_begin(writer, &sample.tensor) == PZ_OK);
     CHECK(pz_writer_data(writer, sample.raw, 3 * PZ_CHUNK_BYTES) == PZ_OK);
     before = file.bytes;
