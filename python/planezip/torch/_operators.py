@@ -6,6 +6,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
+from ..traces import _flops
 from ._storages import distinct_bytes, parts
 
 # Update running statistics in training without saying so in their schemas: the positions of the
@@ -45,7 +46,10 @@ def mutated(func, args, kwargs):
 
 
 def flops(func, args, kwargs, result, written):
-    """PyTorch's own count where it has one, else one for each element that is written."""
+    """PyTorch's own count where it has one, else one for each element that is written.  It counts
+    the gradient of a weight as if there were no groups, so that is counted here."""
+    if func is torch.ops.aten.convolution_backward.default:
+        return _flops.backward(args, [tensor.shape for tensor in args[:3]])
     count = flop_registry.get(func._overloadpacket)
     if count is not None:
         return int(count(*args, **kwargs, out_val=result))

@@ -2,7 +2,12 @@
 
 planezip.torch.capture() records them, and this package builds them from what was recorded.  It
 needs neither torch nor NumPy.
-"""
-from ._record import Pass, Op, Storage
 
-__all__ = ["Pass", "Op", "Storage"]
+    trace = planezip.traces.import_trace("et.json", model="mine", batch=32)
+
+makes one from PyTorch's own execution traces; python -m planezip.traces does it for files.
+"""
+from ._import import import_trace
+from ._record import Op, Pass, Storage
+
+__all__ = ["Op", "Pass", "Storage", "import_trace"]
