@@ -177,11 +177,13 @@ static inline PZ_CUT2 PZ_CAT(cut_of)(const PZ_NUMBERS *z)
     return best;
 }
 
-static inline unsigned PZ_CAT(numbers_cost)(const PZ_SAMPLE *sample, unsigned e, bool differences)
+/* Cost of mode I or D; at `enough` or more it may be less than the whole. */
+static inline unsigned PZ_CAT(numbers_cost)(const PZ_SAMPLE *sample, unsigned e, bool differences,
+                                            unsigned enough)
 {
     unsigned cost = 0;
 
-    for (unsigned i = 0; i < sample->count; i++) {
+    for (unsigned i = 0; i < sample->count && cost < enough; i++) {
         const unsigned block = sample->first + i * sample->step;
         PZ_NUMBERS z;
 
@@ -224,7 +226,7 @@ PZI_INLINE pz_encoding PZ_CAT(choose_exponents)(unsigned e, uint32_t encodings, 
 
     PZ_CAT(look2)(e, raw, n, layout);
     cost = PZ_CAT(exponents_cost)(e, &sample, layout);
-    if ((encodings & 1u << PZ_DIFFERENCES) && PZ_CAT(numbers_cost)(&sample, e, true) < cost)
+    if ((encodings & 1u << PZ_DIFFERENCES) && PZ_CAT(numbers_cost)(&sample, e, true, cost) < cost)
         return PZ_DIFFERENCES;
     return layout->t > 0 ? PZ_CONSTANTS : PZ_EXPONENTS;
 }
@@ -232,9 +234,10 @@ PZI_INLINE pz_encoding PZ_CAT(choose_exponents)(unsigned e, uint32_t encodings, 
 static inline pz_encoding PZ_CAT(choose_numbers)(uint32_t encodings, const uint8_t *raw, unsigned n)
 {
     const PZ_SAMPLE sample = PZ_CAT(sample_of)(raw, n);
+    unsigned cost;
 
-    if ((encodings & 1u << PZ_DIFFERENCES) &&
-        PZ_CAT(numbers_cost)(&sample, 0, true) < PZ_CAT(numbers_cost)(&sample, 0, false))
-        return PZ_DIFFERENCES;
-    return PZ_INTEGERS;
+    if (!(encodings & 1u << PZ_DIFFERENCES))
+        return PZ_INTEGERS;
+    cost = PZ_CAT(numbers_cost)(&sample, 0, false, UINT_MAX);
+    return PZ_CAT(numbers_cost)(&sample, 0, true, cost) < cost ? PZ_DIFFERENCES : PZ_INTEGERS;
 }

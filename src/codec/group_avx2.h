@@ -41,14 +41,16 @@ static inline void pzi_words_of(const uint8_t classes[PZI_GROUP], const struct p
     word_a = _mm256_add_epi8(word_a, word_a);
     word_b = _mm256_add_epi8(word_b, word_b);
     words->escape = pzi_tops64(word_a, word_b);
+    word_a = _mm256_add_epi8(word_a, word_a);
+    word_b = _mm256_add_epi8(word_b, word_b);
+    words->bit[0] = pzi_tops64(word_a, word_b);
     words->more[0] = 0;
-#pragma GCC unroll 6
-    for (unsigned l = 0; l < PZI_LEVELS2; l++) {
+    /* Not unrolled, as a compiler then puts the words together in vectors, slowly. */
+#pragma GCC unroll 1
+    for (unsigned l = 1; l < PZI_LEVELS2; l++) {
         word_a = _mm256_add_epi8(word_a, word_a);
         word_b = _mm256_add_epi8(word_b, word_b);
         words->bit[l] = pzi_tops64(word_a, word_b);
-        if (l == 0)
-            continue;
         more_a = _mm256_add_epi8(more_a, more_a);
         more_b = _mm256_add_epi8(more_b, more_b);
         words->more[l] = pzi_tops64(more_a, more_b);
