@@ -78,15 +78,15 @@ typedef struct word_list {
     size_t count;
 } word_list;
 
-option_parser option_text;   /* const char ** */
-option_parser option_words;  /* word_list * */
-option_parser option_files;  /* word_list *; a file whose name has a comma is not split */
-option_parser option_size;   /* uint64_t *, bytes with a unit */
-option_parser option_count;  /* uint64_t *, a plain number */
+option_parser option_text;    /* const char ** */
+option_parser option_words;   /* word_list * */
+option_parser option_files;   /* word_list *; a file whose name has a comma is not split */
+option_parser option_size;    /* uint64_t *, bytes with a unit */
+option_parser option_count;   /* uint64_t *, a plain number */
 option_parser option_seconds; /* double *, above 0 */
-option_parser option_index;  /* int64_t *, a plain number or -1 */
-option_parser option_width;  /* uint32_t *, bits per symbol */
-option_parser option_budget; /* budget * */
+option_parser option_index;   /* int64_t *, a plain number or -1 */
+option_parser option_width;   /* uint32_t *, bits per symbol */
+option_parser option_budget;  /* budget * */
 
 /* The bytes of --budget for a peak; less than one byte is a wrong command line. */
 int options_budget(const budget *value, uint64_t peak_bytes, uint64_t *bytes);

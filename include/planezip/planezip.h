@@ -125,8 +125,7 @@ typedef struct pz_mode {
     uint32_t exponent_bits; /* format 2: of floating-point symbols, else 0; format 1: 0 */
 } pz_mode;
 
-#define PZ_LEVEL_FAST \
-    (1u << PZ_RAW | 1u << PZ_EXPONENTS | 1u << PZ_INTEGERS | 1u << PZ_CONSTANTS)
+#define PZ_LEVEL_FAST (1u << PZ_RAW | 1u << PZ_EXPONENTS | 1u << PZ_INTEGERS | 1u << PZ_CONSTANTS)
 #define PZ_LEVEL_NORMAL (PZ_LEVEL_FAST | 1u << PZ_DIFFERENCES)
 
 /* The codecs by name.  Format 1: "planezip" (all encodings), "zvc", "bpc" (DBX), "bx", "zbx";

@@ -237,7 +237,8 @@ static inline __m256i PZ_CAT(place_bits)(uint64_t bits, PZ_SYMBOL each)
 
 #if PZ_W == 8
 
-/* There are none. */
+/* There are none.  The parameters are those of the other widths. */
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 static inline void put_records_w8(const uint8_t *from, unsigned e, uint64_t first, uint8_t *to)
 {
     (void)from, (void)e, (void)first, (void)to;

@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "codec/isa.h"
 #include "codec/group_scalar.h"
+#include "codec/isa.h"
 #include "codec/planecode.h"
 #include "codec/vec_scalar.h"
 #include "codec/width.h"

@@ -1,8 +1,8 @@
 /* The library held against the reference of the format (reference/pzref.h, pzref2.h), on every
- * instruction set that this CPU has.  All buffers of the library have exactly the size that the call
- * is told, and stand first before and then behind a page that may not be touched (guard.h).  The
- * functions return NULL if all agree, else a sentence about what differs; it lasts until the next
- * call. */
+ * instruction set that this CPU has.  All buffers of the library have exactly the size that the
+ * call is told, and stand first before and then behind a page that may not be touched (guard.h).
+ * The functions return NULL if all agree, else a sentence about what differs; it lasts until the
+ * next call. */
 #ifndef PZ_TEST_DIFFERENTIAL_H
 #define PZ_TEST_DIFFERENTIAL_H
 
