@@ -11,7 +11,8 @@ from pathlib import Path
 
 COLUMNS = 100
 FUNCTION_LINES = 60
-FOLDERS = ("include", "src", "cli", "reference", "tests", "bench", "tools", "python", "docs")
+FOLDERS = ("include", "src", "cli", "reference", "tests", "bench", "tools", "python", "reproduce",
+           "docs")
 C_FILES = {".c", ".h"}
 TEXT_FILES = C_FILES | {".py", ".sh", ".cmake", ".md", ".txt", ""}
 MADE_BY_PROGRAMS = (("tests", "data"), ("tests", "golden"), ("tests", "abi"))

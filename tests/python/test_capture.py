@@ -9,6 +9,7 @@ import weakref
 from pathlib import Path
 
 import planezip
+import planezip.traces
 from support import needs, optional
 
 torch = optional("torch")
@@ -374,6 +375,58 @@ class Contents(Case):
             gradients.append([parameter.grad for parameter in model.parameters()])
         for plain, captured in zip(*gradients):
             self.assertTrue(torch.equal(plain, captured))
+
+
+@needs(torch, "torch")
+class Ratios(Case):
+    """Tables for a large batch on device meta, from contents of a small one."""
+
+    def step(self, device, batch):
+        model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(True), nn.MaxPool2d(2),
+                              nn.Flatten(), nn.Linear(8 * 49, 10)).to(device)
+        inputs = torch.randn(batch, 3, 16, 16, device=device)
+        return lambda: model(inputs).pow(2).mean().backward()
+
+    def table(self, **options):
+        small = self.capture(self.step("cpu", ROWS), contents=self.folder)
+        large = self.capture(self.step("meta", 64))
+        return large.trace, planezip.torch.ratios(small.contents[0], small.trace,
+                                                  target=large.trace, **options), small
+
+    def test_every_saved_tensor(self):
+        trace, table, small = self.table()
+        entries = {(entry["op"], entry["slot"]): entry for entry in table["entries"]}
+        self.assertEqual(sorted(entries), sorted(planezip.traces.saved(trace)))
+        classes = [entry["class"] for entry in entries.values()]
+        self.assertEqual(sorted(classes), sorted(["input", "conv", "relu", "norm", "norm", "pool",
+                                                  "indices", "linear", "elementwise"]))
+        rectified = next(entry for entry in entries.values() if entry["class"] == "relu")
+        with planezip.open(small.contents[0]) as file:
+            values = file[f"0/{rectified['op']}/{rectified['slot']}"].read(to="torch")
+        for precision, tensor in (("fp32", values), ("bf16", values.to(torch.bfloat16))):
+            for codec in ("planezip", "zvc", "planezip2"):
+                expected = planezip.measure(tensor, codecs=codec, profile="paper")[codec]
+                self.assertEqual(rectified[precision][codec], expected.ratio)
+        self.assertGreater(planezip.torch.matched_share(table, trace), 0.999) # the loss has none
+
+    def test_the_program_takes_them(self):
+        trace, table, _ = self.table(codecs=("planezip", "planezip2"))
+        paths = [self.folder / name for name in ("trace.json", "ratios.json", "plan.json")]
+        paths[0].write_text(json.dumps(trace))
+        paths[1].write_text(json.dumps(table))
+        program("plan", "--trace", str(paths[0]), "--ratios", str(paths[1]), "--platform", "B",
+                "--budget", "90%", "--policy", "planezip", "-o", str(paths[2]))
+        shown = program("simulate", "--trace", str(paths[0]), "--plan", str(paths[2]), "--platform",
+                        "B", "--ratios", str(paths[1]), "--json")
+        self.assertIn("overhead", shown)
+
+    def test_what_has_no_counterpart(self):
+        captured = self.capture(self.step("cpu", ROWS), contents=self.folder)
+        other = self.capture(lambda: nn.Linear(4, 4)(torch.randn(ROWS, 4)).exp().sum().backward())
+        table = planezip.torch.ratios(captured.contents[0], captured.trace, target=other.trace)
+        exponential = next(e for e in table["entries"] if e["class"] == "elementwise")
+        self.assertEqual((exponential["bf16"]["planezip"], exponential["measured"]), (1.0, []))
+        self.assertLess(planezip.torch.matched_share(table, other.trace), 1)
 
 
 @needs(torch, "torch")

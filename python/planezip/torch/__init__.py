@@ -2,9 +2,11 @@
 
     captured = planezip.torch.capture(step, model="mine", batch=32)
     captured.write("mine.json")         for planezip trace, plan, simulate and sweep
+    planezip.torch.ratios(path, trace)  a ratio table, from the contents of saved tensors
 
 Needs torch 2.6 or newer, in eager mode.
 """
 from ._capture import Capture, Captured, capture
+from ._ratios import matched_share, ratios
 
-__all__ = ["Capture", "Captured", "capture"]
+__all__ = ["Capture", "Captured", "capture", "matched_share", "ratios"]

@@ -8,6 +8,7 @@ needs neither torch nor NumPy.
 makes one from PyTorch's own execution traces; python -m planezip.traces does it for files.
 """
 from ._import import import_trace
+from ._match import class_of, match, saved, writers
 from ._record import Op, Pass, Storage
 
-__all__ = ["Op", "Pass", "Storage", "import_trace"]
+__all__ = ["Op", "Pass", "Storage", "class_of", "import_trace", "match", "saved", "writers"]
