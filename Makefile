@@ -29,13 +29,14 @@ test: all
 	$(CTEST) --test-dir build -LE long
 	$(CTEST) --test-dir build-asan -LE long
 
-# Adds PyTorch, clang, AVX-512 and other machines by emulation, fuzzing and the long tests.
+# Adds PyTorch, clang, memcheck, AVX-512 and other machines by emulation, fuzzing and the long tests.
 test-all: test
 	PZ_VENV_DIR=build/python tools/python_env torch
 	$(CTEST) --test-dir build -R python_torch
-	tools/bootstrap --clang --simde
+	tools/bootstrap --clang --simde --valgrind
 	$(call build,build-clang,-DCMAKE_C_COMPILER=clang)
 	$(CTEST) --test-dir build-clang -LE long
+	tools/valgrind
 	tools/emulate aarch64 i686 s390x
 	tools/fuzz
 	$(CTEST) --test-dir build -L long
@@ -55,9 +56,11 @@ bench-results: all
 paper: all
 	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) python3 bench/paper.py
 
+# Every harness for so many seconds.
+SECONDS ?= 60
 fuzz:
 	tools/bootstrap --clang
-	tools/fuzz
+	tools/fuzz $(SECONDS)
 
 lint:
 	tools/bootstrap --lint
@@ -67,4 +70,5 @@ install: all
 	cmake --install build --prefix $(PREFIX)
 
 clean:
-	cmake -E rm -rf build build-asan build-clang build-fuzz build-lint
+	cmake -E rm -rf build build-asan build-clang build-fuzz build-afl build-lint \
+		build-aarch64 build-i686 build-s390x
