@@ -24,7 +24,7 @@ static void write_file(struct memfile *file, uint8_t *raw)
         .size = sizeof tensor, .name = "large", .dtype = PZ_DTYPE_U8, .rank = 3, .shape = shape};
     pz_writer *writer = memfile_writer(file, 0);
 
-    pz_mode_named("planezip", 64, &tensor.mode);
+    pz_mode_of("planezip2", PZ_PROFILE_NATIVE, tensor.dtype, &tensor.mode);
     CHECK(pz_writer_begin(writer, &tensor) == PZ_OK);
     for (uint64_t piece = 0; piece < pieces; piece++) {
         fill(raw, piece);

@@ -75,9 +75,8 @@ static void check_ranges(pz_mode mode, const uint8_t *raw, const uint8_t *coded,
     free(offsets);
 }
 
-TEST(more_than_4_gib)
+static void check_large(pz_mode mode)
 {
-    const pz_mode mode = {16, (1u << (PZ_ZBX + 1)) - 1, PZ_FORMAT_1, 0};
     const pz_threads_options options = {sizeof options, 2, NULL, NULL};
     uint8_t *raw = make_tensor(), *back = map_repeated(), *coded, *again;
     size_t bound_bytes = 0, coded_bytes = 0, again_bytes = 0;
@@ -107,4 +106,20 @@ TEST(more_than_4_gib)
     munmap(back, raw_bytes + PIECE);
     munmap(coded, bound_bytes);
     munmap(again, bound_bytes);
+}
+
+TEST(more_than_4_gib)
+{
+    pz_mode mode = {0};
+
+    CHECK(pz_mode_named("planezip", 16, &mode) == PZ_OK);
+    check_large(mode);
+}
+
+TEST(more_than_4_gib_in_format_2)
+{
+    pz_mode mode = {0};
+
+    CHECK(pz_mode_of("planezip2", PZ_PROFILE_NATIVE, PZ_DTYPE_BF16, &mode) == PZ_OK);
+    check_large(mode);
 }
