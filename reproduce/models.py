@@ -5,6 +5,7 @@ softmax, the three CNNs train with SGD, the transformers with AdamW.
 """
 from dataclasses import dataclass
 
+import data
 import timm
 import torch
 import transformers
@@ -18,12 +19,14 @@ VOCABULARY = 50257
 
 @dataclass(frozen=True)
 class Model:
-    """batch: of the paper's training; small: of what runs on a CPU.  text: it reads tokens."""
+    """batch: of the paper's training; small: of what runs on a CPU.  text: it reads tokens.
+    rate: at which it learns."""
     name: str
     batch: int
     small: int
     text: bool
     optimizer: str
+    rate: float
 
     def build(self, device):
         """The model in training mode, with random weights."""
@@ -37,6 +40,12 @@ class Model:
         return (torch.randn(batch, *IMAGE, device=device),
                 torch.randint(0, CLASSES, (batch,), device=device))
 
+    def batch_of_data(self):
+        """Photographs and labels, or text, of a small batch."""
+        if self.text:
+            return (data.sequences(self.small, TOKENS, VOCABULARY),)
+        return data.images(self.small, IMAGE[1])
+
     def loss(self, model, inputs):
         if self.text:
             logits = model(inputs[0], attention_mask=causal(inputs[0]), use_cache=False).logits
@@ -44,11 +53,11 @@ class Model:
                                             inputs[0][:, 1:].flatten())
         return functional.cross_entropy(model(inputs[0]), inputs[1])
 
-    def trainer(self, model, rate):
+    def trainer(self, model):
         """The optimizer."""
         if self.optimizer == "sgd":
-            return torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
-        return torch.optim.AdamW(model.parameters(), lr=rate)
+            return torch.optim.SGD(model.parameters(), lr=self.rate, momentum=0.9)
+        return torch.optim.AdamW(model.parameters(), lr=self.rate)
 
 
 def images(name):
@@ -75,8 +84,8 @@ def gpt2():
 TIMM_NAMES = {"resnet50": "resnet50", "densenet121": "densenet121",
               "efficientnet_b0": "efficientnet_b0", "vit_b_16": "vit_base_patch16_224"}
 MODELS = {model.name: model for model in (
-    Model("resnet50", 128, 8, False, "sgd"),
-    Model("densenet121", 128, 8, False, "sgd"),
-    Model("efficientnet_b0", 128, 8, False, "sgd"),
-    Model("vit_b_16", 64, 8, False, "adamw"),
-    Model("gpt2", 8, 1, True, "adamw"))}
+    Model("resnet50", 128, 8, False, "sgd", 0.01),
+    Model("densenet121", 128, 8, False, "sgd", 0.01),
+    Model("efficientnet_b0", 128, 8, False, "sgd", 0.01),
+    Model("vit_b_16", 64, 8, False, "adamw", 1e-4),
+    Model("gpt2", 8, 1, True, "adamw", 3e-4))}

@@ -7,6 +7,7 @@
 Needs torch 2.6 or newer, in eager mode.
 """
 from ._capture import Capture, Captured, capture
+from ._fused import FusedDropout
 from ._ratios import matched_share, ratios
 
-__all__ = ["Capture", "Captured", "capture", "matched_share", "ratios"]
+__all__ = ["Capture", "Captured", "FusedDropout", "capture", "matched_share", "ratios"]

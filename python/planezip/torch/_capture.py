@@ -84,6 +84,7 @@ def capture(step, *, model, batch, iterations=1, contents=None, whole_bytes=32 <
     step: a function without arguments that trains for one iteration: forward pass, loss, backward
     pass, and the optimizer's step if there is one.  It may do so on device meta, where tensors have
     shapes and no data, at any batch size.  Gradients may accumulate over several backward passes.
+    What makes the batch belongs outside: here it would be part of the forward pass.
     model, batch: the name and the batch size that the trace bears.
     iterations: how often step() is called.
     contents: a folder, which is made, for the contents of the saved tensors; iteration I becomes

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Captures the activations of a model in training on the CPU over consecutive iterations, and
+measures how they compress: a ratio table of each iteration, for the trace at the paper's batch
+size.
+
+Usage: activations.py FOLDER MODEL [--random] [--iterations N]
+It reads FOLDER/MODEL/checkpoint.pt, which train.py writes, and FOLDER/traces/MODEL.json, which
+record.py writes; with --random the weights are random.  It writes FOLDER/MODEL/ratios-I.json, or
+random-I.json.  Needed: the environment torch of tools/python_env, and planezip.
+"""
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import planezip.torch
+from models import MODELS
+from train import Training, checkpoint
+
+CODECS = ("planezip", "zvc", "bpc", "bx", "zbx", "planezip2")
+
+
+def measure(training, target, iterations):
+    """Ratio tables of iterations that go on with a training, and the share of the saved bytes of
+    target that they know."""
+    batches = iter([training.batch(training.done + i) for i in range(iterations)])
+    with tempfile.TemporaryDirectory() as folder:
+        captured = planezip.torch.capture(
+            lambda: training.step(next(batches)), model=training.model.name, batch=training.model.small,
+            iterations=iterations, contents=folder, fused_dropout=True, durations=False)
+        tables = [planezip.torch.ratios(path, passes[0].trace, target=target, codecs=CODECS)
+                  for path, passes in zip(captured.contents, captured.iterations)]
+    return tables, planezip.torch.matched_share(tables[0], target)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Measure the activations of a model.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("model", choices=MODELS)
+    parser.add_argument("--random", action="store_true", help="with random weights")
+    parser.add_argument("--iterations", type=int, default=3)
+    options = parser.parse_args()
+    target = json.loads((options.folder / "traces" / f"{options.model}.json").read_text())
+    training = Training(MODELS[options.model])
+    path = checkpoint(options.folder, options.model)
+    if not options.random:
+        training.load(path)
+    tables, share = measure(training, target, options.iterations)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for number, table in enumerate(tables):
+        name = f"{'random' if options.random else 'ratios'}-{number}.json"
+        (path.parent / name).write_text(json.dumps(table) + "\n")
+    print(f"{options.model}: after {training.done - len(tables)} steps of training, "
+          f"{100 * share:.1f} % of the saved bytes measured", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

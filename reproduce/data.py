@@ -1,0 +1,53 @@
+"""What the models train on: photographs that come with scikit-image, one class each, and the text
+of Python's own help.  Nothing is fetched."""
+import functools
+import importlib.util
+import pydoc_data.topics
+from pathlib import Path
+
+import torch
+from PIL import Image
+from tokenizers import ByteLevelBPETokenizer
+from torchvision.transforms import v2
+
+PHOTOGRAPHS = ("astronaut.png", "brick.png", "camera.png", "cell.png", "chelsea.png", "coffee.png",
+               "coins.png", "grass.png", "gravel.png", "hubble_deep_field.jpg", "ihc.png",
+               "moon.png", "motorcycle_left.png", "motorcycle_right.png", "retina.jpg",
+               "rocket.jpg")
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+@functools.cache
+def photographs():
+    folder = Path(importlib.util.find_spec("skimage").origin).parent / "data"
+    return [v2.functional.to_image(Image.open(folder / name).convert("RGB"))
+            for name in PHOTOGRAPHS]
+
+
+@functools.cache
+def augmentation(size):
+    return v2.Compose([v2.RandomResizedCrop(size, antialias=True), v2.RandomHorizontalFlip(),
+                       v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, DEVIATION)])
+
+
+def images(batch, size):
+    """Random crops of random photographs, and which they are."""
+    labels = torch.randint(0, len(PHOTOGRAPHS), (batch,))
+    crops = [augmentation(size)(photographs()[label]) for label in labels.tolist()]
+    return torch.stack(crops), labels
+
+
+@functools.cache
+def tokens(vocabulary):
+    """The text, in tokens that are learned from it."""
+    text = "\n".join(text for _, text in sorted(pydoc_data.topics.topics.items()))
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator([text], vocab_size=vocabulary, show_progress=False)
+    return torch.tensor(tokenizer.encode(text).ids)
+
+
+def sequences(batch, length, vocabulary):
+    """Random pieces of the text."""
+    all_tokens = tokens(vocabulary)
+    starts = torch.randint(0, len(all_tokens) - length, (batch,))
+    return torch.stack([all_tokens[start:start + length] for start in starts.tolist()])

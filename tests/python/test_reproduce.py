@@ -1,0 +1,90 @@
+"""The tools of reproduce/ on a model that is small enough for a test."""
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import SOURCE, needs, optional
+
+timm = optional("timm") if optional("torch") else None
+if timm:
+    import planezip.torch
+    import torch
+    from torch import nn
+
+    sys.path.insert(0, str(SOURCE / "reproduce"))
+    import activations
+    import data
+    import models
+    import train
+
+
+class Small:
+    """A model of photographs, as models.Model describes one."""
+    name, batch, small, rate, optimizer, text = "small", 4, 2, 0.01, "sgd", False
+
+    def build(self, device):
+        with torch.device(device):
+            return nn.Sequential(nn.Conv2d(3, 4, 3, 2), nn.BatchNorm2d(4), nn.ReLU(True),
+                                 nn.Dropout(0.2), nn.AdaptiveAvgPool2d(4), nn.Flatten(),
+                                 nn.Linear(64, 16))
+
+    def batch_of_data(self):
+        return data.images(self.small, 32)
+
+    def loss(self, model, inputs):
+        return nn.functional.cross_entropy(model(inputs[0]), inputs[1])
+
+    def trainer(self, model):
+        return torch.optim.SGD(model.parameters(), lr=self.rate, momentum=0.9)
+
+
+@needs(timm, "timm")
+class Reproduce(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def weights(self, training):
+        return torch.cat([value.flatten().double() for value
+                          in training.network.state_dict().values()])
+
+    def test_a_stopped_training_goes_on(self):
+        whole = train.train(Small(), self.folder / "a" / "c.pt", 6)
+        path = self.folder / "b" / "c.pt"
+        train.train(Small(), path, 4)
+        losses = []
+        parts = train.train(Small(), path, 6, lambda done, loss: losses.append(done))
+        self.assertEqual(losses, [5, 6])
+        self.assertTrue(torch.equal(self.weights(whole), self.weights(parts)))
+        self.assertFalse(torch.equal(self.weights(whole), self.weights(train.Training(Small()))))
+
+    def test_tables_of_consecutive_iterations(self):
+        network, inputs = Small().build("meta"), torch.empty(64, 3, 32, 32, device="meta")
+        labels = torch.empty(64, dtype=torch.long, device="meta")
+        target = planezip.torch.capture(lambda: Small().loss(network, (inputs, labels)).backward(),
+                                        model="small", batch=64, fused_dropout=True).trace
+        training = train.Training(Small())
+        tables, share = activations.measure(training, target, 2)
+        self.assertGreater(share, 0.999)
+        self.assertEqual(training.done, 2)
+        first, second = ({(entry["op"], entry["slot"]): entry["bf16"] for entry in table["entries"]}
+                         for table in tables)
+        self.assertEqual(set(first), set(second))
+        self.assertNotEqual(first, second)
+        self.assertEqual(set(first[-1, 0]), set(activations.CODECS))
+
+    def test_data(self):
+        torch.manual_seed(1)
+        pictures, labels = data.images(4, 64)
+        self.assertEqual((tuple(pictures.shape), labels.dtype), ((4, 3, 64, 64), torch.int64))
+        self.assertGreater(pictures.std().item(), 0.3)
+        text = data.sequences(2, 100, models.VOCABULARY)
+        self.assertEqual(tuple(text.shape), (2, 100))
+        self.assertGreater(len(set(text.flatten().tolist())), 20)
+        self.assertLess(data.tokens(models.VOCABULARY).max().item(), models.VOCABULARY)
+
+
+if __name__ == "__main__":
+    unittest.main()
