@@ -26,8 +26,9 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 #define PZI_COUNT64(x) __builtin_popcountll(x)
 #define PZI_EXTRACT64(a, mask) _pext_u64(a, mask)
 #define PZI_DEPOSIT64(a, mask) _pdep_u64(a, mask)
+#define PZI_LOOK_UP64(table, index) _mm512_permutexvar_epi8(index, _mm512_loadu_si512(table))
 
-#include "codec/group_scalar.h"
+#include "codec/group_avx512.h"
 #include "codec/planecode.h"
 
 #include "codec/vec_gfni.h"
@@ -47,7 +48,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_vbmi.tmpl.h"
+
+#include "codec/group_compress.tmpl.h"
+
+#include "codec/group_avx512.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W
@@ -65,7 +70,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_vbmi.tmpl.h"
+
+#include "codec/group_compress.tmpl.h"
+
+#include "codec/group_avx512.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W
@@ -83,7 +92,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_vbmi.tmpl.h"
+
+#include "codec/group_compress.tmpl.h"
+
+#include "codec/group_avx512.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W
@@ -101,7 +114,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_vbmi.tmpl.h"
+
+#include "codec/group_compress.tmpl.h"
+
+#include "codec/group_avx512.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W

@@ -25,7 +25,7 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 #define PZI_EXTRACT64(a, mask) _pext_u64(a, mask)
 #define PZI_DEPOSIT64(a, mask) _pdep_u64(a, mask)
 
-#include "codec/group_scalar.h"
+#include "codec/group_avx512.h"
 #include "codec/planecode.h"
 
 #include "codec/vec_words.h"
@@ -45,7 +45,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_words.tmpl.h"
+
+#include "codec/group_bmi2.tmpl.h"
+
+#include "codec/group_avx512.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W
@@ -63,7 +67,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_words.tmpl.h"
+
+#include "codec/group_bmi2.tmpl.h"
+
+#include "codec/group_avx512.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W
@@ -81,7 +89,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_words.tmpl.h"
+
+#include "codec/group_compress.tmpl.h"
+
+#include "codec/group_avx512.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W
@@ -99,7 +111,11 @@ PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
 
 #include "codec/block.tmpl.h"
 
-#include "codec/group_scalar.tmpl.h"
+#include "codec/group_words.tmpl.h"
+
+#include "codec/group_compress.tmpl.h"
+
+#include "codec/group_avx512.tmpl.h"
 
 #include "codec/chunk2.tmpl.h"
 #undef PZ_W

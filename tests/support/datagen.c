@@ -1,7 +1,7 @@
 /* See datagen.h. */
 #include "datagen.h"
 
-enum { BLOCK_BYTES = 128 };
+enum { BLOCK_BYTES = 128, CHUNK_BYTES = 4096 };
 
 static uint64_t low_bits(uint64_t value, unsigned w)
 {
@@ -92,5 +92,73 @@ void datagen_fill(struct rng *rng, enum datagen_kind kind, unsigned w, uint8_t *
 
         fill_stretch(rng, (enum datagen_kind)rng_below(rng, DATAGEN_MIXED), w, dst + at,
                      left < BLOCK_BYTES ? left : BLOCK_BYTES);
+    }
+}
+
+/* What the floating-point symbols of a tensor have in common. */
+struct floats {
+    unsigned w, e, m;
+    uint64_t top, spread; /* exponents */
+    uint64_t zeros, far;  /* per cent */
+    uint64_t signs;
+    uint64_t constant, varying; /* bits of the mantissa */
+};
+
+static struct floats begin_floats(struct rng *rng, unsigned w, unsigned e)
+{
+    struct floats f = {.w = w, .e = e, .m = w - 1 - e};
+
+    f.top = rng_below(rng, 1u << e);
+    f.spread = 1 + rng_below(rng, 14);
+    f.zeros = rng_below(rng, 101);
+    f.far = rng_below(rng, 20);
+    f.signs = rng_below(rng, 2);
+    f.varying = low_bits(UINT64_MAX, f.m);
+    if (rng_one_in(rng, 4))
+        f.varying &= UINT64_MAX << rng_below(rng, f.m + 1);
+    f.constant = rng_next(rng) & ~f.varying & low_bits(UINT64_MAX, f.m);
+    return f;
+}
+
+static uint64_t next_float(struct rng *rng, const struct floats *f)
+{
+    uint64_t exponent = low_bits(f->top - rng_below(rng, f->spread), f->e);
+    uint64_t mantissa = (rng_next(rng) & f->varying) | f->constant;
+
+    if (rng_below(rng, 100) < f->far)
+        exponent = rng_below(rng, 1u << f->e);
+    if (rng_below(rng, 100) < f->zeros)
+        return 0;
+    return mantissa | exponent << f->m | (f->signs & rng_next(rng)) << (f->w - 1);
+}
+
+void datagen_fill_floats(struct rng *rng, unsigned w, unsigned e, uint8_t *dst, size_t bytes)
+{
+    const struct floats f = begin_floats(rng, w, e);
+    const unsigned size = w / 8;
+    uint64_t symbol = 0;
+
+    for (size_t k = 0; k < bytes; k++) {
+        if (k % size == 0)
+            symbol = next_float(rng, &f);
+        dst[k] = (uint8_t)(symbol >> (8 * (k % size)));
+    }
+}
+
+void datagen_fill_about(struct rng *rng, unsigned w, unsigned e, unsigned base, uint8_t *chunk)
+{
+    const unsigned size = w / 8;
+    struct floats any = begin_floats(rng, w, e), same;
+
+    any.spread = UINT64_C(1) << e;
+    any.zeros = any.far = 0;
+    same = any;
+    same.top = base;
+    same.spread = 1;
+    for (size_t k = 0; k < CHUNK_BYTES; k += size) {
+        const uint64_t symbol = next_float(rng, k / BLOCK_BYTES % 4 == 3 ? &same : &any);
+
+        for (unsigned i = 0; i < size; i++)
+            chunk[k + i] = (uint8_t)(symbol >> (8 * i));
     }
 }

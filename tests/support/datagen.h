@@ -24,4 +24,12 @@ enum datagen_kind {
 /* Fills dst with little-endian symbols of w bits; the last one may be cut off. */
 void datagen_fill(struct rng *rng, enum datagen_kind kind, unsigned w, uint8_t *dst, size_t bytes);
 
+/* Fills dst with floating-point symbols of which a part is zero, negative, far from the others, and
+ * with low bits that may be constant. */
+void datagen_fill_floats(struct rng *rng, unsigned w, unsigned e, uint8_t *dst, size_t bytes);
+
+/* Fills a chunk with floating-point symbols of any exponent, but in the blocks that an encoder of
+ * format 2 looks at with one exponent, which becomes the base. */
+void datagen_fill_about(struct rng *rng, unsigned w, unsigned e, unsigned base, uint8_t *chunk);
+
 #endif

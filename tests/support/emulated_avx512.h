@@ -74,6 +74,48 @@ static inline __m512i emulated_align(__m512i a, __m512i b, unsigned lane, unsign
     return a;
 }
 
+/* Numbers of `from` bytes each become numbers of `to` bytes. */
+static inline __m512i emulated_widen(const void *numbers, unsigned from, unsigned to)
+{
+    uint8_t wide[64] = {0};
+    __m512i v;
+
+    for (unsigned i = 0; i < 64 / to; i++)
+        memcpy(wide + to * i, (const uint8_t *)numbers + from * i, from);
+    memcpy(&v, wide, sizeof v);
+    return v;
+}
+
+static inline __m512i emulated_cvtepu8_epi16(__m256i a)
+{
+    return emulated_widen(&a, 1, 2);
+}
+
+static inline __m512i emulated_cvtepu8_epi32(__m128i a)
+{
+    return emulated_widen(&a, 1, 4);
+}
+
+static inline __m512i emulated_cvtepu16_epi64(__m128i a)
+{
+    return emulated_widen(&a, 2, 8);
+}
+
+static inline uint64_t emulated_or(__m512i a)
+{
+    uint64_t words[8], all = 0;
+
+    memcpy(words, &a, sizeof words);
+    for (unsigned i = 0; i < 8; i++)
+        all |= words[i];
+    return all;
+}
+
+static inline uint32_t emulated_equal16(__m512i a, __m512i b)
+{
+    return ~_mm512_test_epi16_mask(_mm512_xor_si512(a, b), _mm512_set1_epi16(-1));
+}
+
 #define _mm512_maskz_compress_epi8(mask, a) emulated_compress(mask, a, 1)
 #define _mm512_maskz_compress_epi16(mask, a) emulated_compress(mask, a, 2)
 #define _mm512_maskz_expand_epi8(mask, a) emulated_expand(mask, a, 1)
@@ -83,5 +125,13 @@ static inline __m512i emulated_align(__m512i a, __m512i b, unsigned lane, unsign
 #define _mm512_alignr_epi8(a, b, bytes) emulated_align(a, b, 16, bytes)
 #define _mm512_alignr_epi64(a, b, words) emulated_align(a, b, 64, 8 * (words))
 #define _mm512_bslli_epi128(a, bytes) emulated_align(a, _mm512_setzero_si512(), 16, 16 - (bytes))
+#define _mm512_cvtepu8_epi16 emulated_cvtepu8_epi16
+#define _mm512_cvtepu8_epi32 emulated_cvtepu8_epi32
+#define _mm512_cvtepu16_epi64 emulated_cvtepu16_epi64
+#define _mm512_reduce_or_epi64(a) emulated_or(a)
+#define _mm512_reduce_and_epi64(a) ~emulated_or(_mm512_xor_si512(a, _mm512_set1_epi64(-1)))
+#define _mm512_cmpeq_epi16_mask(a, b) emulated_equal16(a, b)
+#define _mm512_mask_sub_epi16(other, mask, a, b) \
+    _mm512_mask_mov_epi16(other, mask, _mm512_sub_epi16(a, b))
 
 #endif

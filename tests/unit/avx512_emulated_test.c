@@ -4,3 +4,4 @@
 #include "codec/isa_avx512.c" /* NOLINT(bugprone-suspicious-include): under another name */
 
 #include "support/same_as_scalar.h"
+#include "support/same_as_scalar2.h"

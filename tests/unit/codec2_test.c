@@ -70,28 +70,6 @@ TEST(every_kind_of_data)
         }
 }
 
-/* Floating-point numbers of which a part is zero, negative, or far from the others. */
-static void fill_floats(struct rng *rng, unsigned w, unsigned e, uint8_t *raw, size_t raw_bytes)
-{
-    const uint64_t zeros = rng_below(rng, 101), signs = rng_below(rng, 2);
-    const uint64_t top = rng_below(rng, 1u << e), spread = 1 + rng_below(rng, 14);
-    const uint64_t far = rng_below(rng, 20);
-
-    rng_fill(rng, raw, raw_bytes);
-    for (size_t i = 0; i + w / 8 <= raw_bytes; i += w / 8) {
-        uint64_t exponent = (top - rng_below(rng, spread)) & ((1u << e) - 1);
-        uint64_t symbol = rng_next(rng) & ((UINT64_C(1) << (w - 1 - e)) - 1);
-
-        if (rng_below(rng, 100) < far)
-            exponent = rng_below(rng, 1u << e);
-        symbol |= exponent << (w - 1 - e) | (signs * rng_below(rng, 2)) << (w - 1);
-        if (rng_below(rng, 100) < zeros)
-            symbol = 0;
-        for (unsigned k = 0; k < w / 8; k++)
-            raw[i + k] = (uint8_t)(symbol >> (8 * k));
-    }
-}
-
 TEST(floating_point_numbers)
 {
     static uint8_t raw[PZ_CHUNK_BYTES];
@@ -102,7 +80,7 @@ TEST(floating_point_numbers)
             const size_t raw_bytes = i % 3 != 0 ? PZ_CHUNK_BYTES : 1 + rng_below(&rng, 4096);
 
             TEST_CONTEXT("w%u e%u, seed %u", types[type].w, types[type].e, i);
-            fill_floats(&rng, types[type].w, types[type].e, raw, raw_bytes);
+            datagen_fill_floats(&rng, types[type].w, types[type].e, raw, raw_bytes);
             check_encoded(type, raw, raw_bytes);
         }
 }
