@@ -27,8 +27,9 @@ def measure(training, target, iterations):
     batches = iter([training.batch(training.done + i) for i in range(iterations)])
     with tempfile.TemporaryDirectory() as folder:
         captured = planezip.torch.capture(
-            lambda: training.step(next(batches)), model=training.model.name, batch=training.model.small,
-            iterations=iterations, contents=folder, fused_dropout=True, durations=False)
+            lambda: training.step(next(batches)), model=training.model.name,
+            batch=training.model.small, iterations=iterations, contents=folder,
+            fused_dropout=True, durations=False)
         tables = [planezip.torch.ratios(path, passes[0].trace, target=target, codecs=CODECS)
                   for path, passes in zip(captured.contents, captured.iterations)]
     return tables, planezip.torch.matched_share(tables[0], target)
