@@ -1,9 +1,9 @@
 """PlaneZip: lossless bit-plane compression of tensors.
 
-    data = planezip.compress(array)            bytes of a container .pz
+    data = planezip.compress(array)             bytes of a container .pz
     array = planezip.decompress(data)
-    planezip.measure(array)["planezip"].ratio  what compressing would give
-    with planezip.open("model.pz") as file:    tensors by name, read at random
+    planezip.measure(array)["planezip2"].ratio  what compressing would give
+    with planezip.open("model.pz") as file:     tensors by name, read at random
         rows = file["weight"][10:20]
 
 Types have short names, as "bf16"; see docs/container.md, "Types".  NumPy and torch are imported

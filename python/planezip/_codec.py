@@ -9,7 +9,7 @@ from ._file import File
 from ._writer import Writer
 
 
-def compress(data, dtype=None, *, name="", codec="planezip", profile="native", threads=1):
+def compress(data, dtype=None, *, name="", codec="planezip2", profile="native", threads=1):
     """A container .pz with one tensor, as bytes.
 
     data: an array of NumPy, a tensor of torch, anything with the buffer protocol, or anything that
@@ -18,9 +18,9 @@ def compress(data, dtype=None, *, name="", codec="planezip", profile="native", t
     dtype: takes the bytes of data for elements of this type, as "bf16" for an array of uint16, or
     for raw bytes.
     name: of the tensor, which the program shows.
-    codec: "planezip" of the paper or one of its parts, or "planezip2" or "planezip2-fast" of
-    docs/format2.md; see CODECS.  profile: "native" or "paper", the widths of symbols; see
-    docs/container.md, "Profiles".
+    codec: "planezip2", or its faster level "planezip2-fast"; or "planezip" of the paper or one of
+    its parts, see CODECS.  profile: "native" or "paper", the widths of symbols of the paper's
+    codecs; see docs/container.md, "Profiles".
     threads: that work on it, 0 for as many as there are processors.  The result is the same.
     """
     memory = _input.take(data, dtype)

@@ -6,7 +6,7 @@ from ctypes import byref, c_int, c_void_p
 from . import _types
 from . import _library as c
 
-CODECS = ("planezip", "zvc", "bpc", "bx", "zbx", "planezip2", "planezip2-fast")
+CODECS = ("planezip2", "planezip2-fast", "planezip", "zvc", "bpc", "bx", "zbx")
 PROFILES = ("native", "paper")
 
 pools = {}

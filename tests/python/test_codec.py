@@ -104,6 +104,14 @@ class Options(unittest.TestCase):
                     sizes.add(len(coded))
             self.assertGreater(len(sizes), 4, dtype)
 
+    def test_planezip2_is_the_default(self):
+        data = floats(5000)
+        self.assertEqual(planezip.compress(data), planezip.compress(data, codec="planezip2"))
+        with planezip.open(planezip.compress(data, name="x")) as file:
+            blocks = file["x"].blocks
+        self.assertEqual(sum(blocks[mode] for mode in
+                             ("exponents", "integers", "differences", "constants")), 157)
+
     def test_the_same_bytes_with_any_number_of_threads(self):
         data = floats(300000)
         alone = planezip.compress(data)
@@ -129,7 +137,7 @@ class Options(unittest.TestCase):
             self.refused("threads is 1025", function, b"a", threads=1025)
             self.refused("interpreted as an integer", function, b"a", threads=1.5, error=TypeError)
             self.refused("dtype is 'bf17'; known are bool,", function, b"a", "bf17")
-        self.refused("codec is 'zip'; known are planezip,",
+        self.refused("codec is 'zip'; known are planezip2,",
                      planezip.compress, b"a", codec="zip")
         self.refused("codec is 'zip'", planezip.measure, b"a", codecs=("zip",))
         self.refused("name is 'a\\x00b', which has a zero byte", planezip.compress, b"",
@@ -222,7 +230,7 @@ class Measure(unittest.TestCase):
         self.assertEqual(planezip.measure(data, codecs=["zvc"], threads=3), alone)
 
     def test_nothing(self):
-        self.assertEqual(planezip.measure(b"")["planezip"].ratio, 1)
+        self.assertEqual(planezip.measure(b"")["planezip2"].ratio, 1)
 
 
 class TensorClass(unittest.TestCase):
