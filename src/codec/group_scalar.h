@@ -17,14 +17,35 @@ static inline uint64_t pzi_turn8(uint64_t x)
     return x ^ differ ^ differ << 28;
 }
 
-/* The entries of eight classes, by bits. */
-static inline uint64_t pzi_look_up8(const uint8_t table[16], const uint8_t classes[8])
+/* Byte j of row i becomes byte i of row j. */
+static inline void pzi_turn_bytes(uint64_t rows[8])
 {
-    uint64_t entries = 0;
+    static const uint64_t masks[3] = {0x00000000ffffffffu, 0x0000ffff0000ffffu,
+                                      0x00ff00ff00ff00ffu};
 
+    for (unsigned step = 0, size = 4; size > 0; step++, size /= 2)
+        for (unsigned top = 0; top < 8; top += 2 * size)
+            for (unsigned k = top; k < top + size; k++) {
+                const uint64_t differ = ((rows[k] >> 8 * size) ^ rows[k + size]) & masks[step];
+
+                rows[k] ^= differ << 8 * size;
+                rows[k + size] ^= differ;
+            }
+}
+
+/* The bits of 64 bytes as words, bit j of all as word j; and back. */
+static inline void pzi_words_of_bytes(const uint64_t bytes[8], uint64_t words[8])
+{
     for (unsigned i = 0; i < 8; i++)
-        entries |= (uint64_t)table[classes[i]] << (8 * i);
-    return pzi_turn8(entries);
+        words[i] = pzi_turn8(bytes[i]);
+    pzi_turn_bytes(words);
+}
+
+static inline void pzi_bytes_of_words(uint64_t words[8])
+{
+    pzi_turn_bytes(words);
+    for (unsigned i = 0; i < 8; i++)
+        words[i] = pzi_turn8(words[i]);
 }
 
 /* The symbols whose codewords are longer than l: those that are at least T_l, bit by bit from the
@@ -56,14 +77,18 @@ static inline uint64_t pzi_escapes(const uint64_t *bit, size_t stride, const str
 static inline void pzi_words_of(const uint8_t classes[PZI_GROUP], const struct pzi_code2 *code,
                                 struct pzi_words2 *words)
 {
-    *words = (struct pzi_words2){0};
-    for (unsigned i = 0; i < PZI_GROUP; i += 8) {
-        const uint64_t word = pzi_look_up8(code->word, classes + i);
+    uint64_t codewords[8], bits[8];
 
-        for (unsigned l = 0; l < PZI_LEVELS2; l++)
-            words->bit[l] |= (word >> 8 * (5 - l) & 0xff) << i;
-        words->escape |= (word >> 48 & 0xff) << i;
+    for (unsigned i = 0; i < 8; i++) {
+        codewords[i] = 0;
+        for (unsigned k = 0; k < 8; k++)
+            codewords[i] |= (uint64_t)code->word[classes[8 * i + k]] << (8 * k);
     }
+    pzi_words_of_bytes(codewords, bits);
+    for (unsigned l = 0; l < PZI_LEVELS2; l++)
+        words->bit[l] = bits[5 - l];
+    words->escape = bits[6];
+    words->more[0] = 0;
     for (unsigned l = 1; l < PZI_LEVELS2; l++)
         words->more[l] = pzi_longer(words->bit, l, code->limit[l]);
 }
@@ -73,15 +98,14 @@ static inline void pzi_words_of(const uint8_t classes[PZI_GROUP], const struct p
 static inline uint64_t pzi_classes_of(const uint64_t *bit, size_t stride,
                                       const struct pzi_code2 *code, uint8_t classes[PZI_GROUP])
 {
-    for (unsigned i = 0; i < PZI_GROUP; i += 8) {
-        uint64_t codewords = 0;
+    uint64_t codewords[8];
 
-        for (unsigned l = 0; l < PZI_LEVELS2; l++)
-            codewords |= (bit[l * stride] >> i & 0xff) << 8 * (5 - l);
-        codewords = pzi_turn8(codewords);
+    for (unsigned j = 0; j < 8; j++)
+        codewords[j] = j < PZI_LEVELS2 ? bit[(5 - j) * stride] : 0;
+    pzi_bytes_of_words(codewords);
+    for (unsigned i = 0; i < 8; i++)
         for (unsigned k = 0; k < 8; k++)
-            classes[i + k] = code->class_of[codewords >> (8 * k) & 0x3f];
-    }
+            classes[8 * i + k] = code->class_of[codewords[i] >> (8 * k) & 0x3f];
     return pzi_escapes(bit, stride, code);
 }
 

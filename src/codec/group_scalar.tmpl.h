@@ -173,8 +173,9 @@ PZI_INLINE void PZ_CAT(join)(const PZ_EXPONENT *exponents, const uint8_t *record
                              const uint64_t *planes, unsigned e, uint8_t *to)
 {
     const unsigned m = PZ_W - 1 - e, B = (m + 1) / 8, x = m + 1 - 8 * B;
+    uint64_t signs = planes[0];
 
-    for (unsigned i = 0; i < PZI_GROUP; i++) {
+    for (unsigned i = 0; i < PZI_GROUP; i++, signs >>= 1) {
         uint64_t value = 0;
 
         for (unsigned k = 0; k < B; k++)
@@ -182,9 +183,8 @@ PZI_INLINE void PZ_CAT(join)(const PZ_EXPONENT *exponents, const uint8_t *record
         value &= ((uint64_t)1 << m) - 1;
         for (unsigned k = 1; k < x; k++)
             value |= (planes[k] >> i & 1) << (m - k);
-        PZ_STORE(
-            to, i,
-            (PZ_SYMBOL)(value | (uint64_t)exponents[i] << m | (planes[0] >> i & 1) << (PZ_W - 1)));
+        value |= (uint64_t)exponents[i] << m | (signs & 1) << (PZ_W - 1);
+        PZ_STORE(to, i, (PZ_SYMBOL)value);
     }
 }
 

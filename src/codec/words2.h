@@ -41,7 +41,7 @@ static inline void pzi_moves(uint64_t mask, uint64_t moves[6])
 }
 
 /* One bit after the other, where there are few. */
-enum { PZI_FEW_BITS = 20 };
+enum { PZI_FEW_BITS = 24 };
 
 static inline uint64_t pzi_extract_few(uint64_t a, uint64_t mask)
 {
