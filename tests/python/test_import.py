@@ -12,6 +12,7 @@ from pathlib import Path
 
 import planezip.traces
 from planezip import PlaneZipError
+from planezip.traces._composites import NAMES
 from support import needs, optional
 
 torch = optional("torch")
@@ -330,6 +331,15 @@ class FromTorch(Case):
                                for trace in (imported, captured))
             self.assertAlmostEqual(found / expected, 1, delta=0.05)
         self.assertTrue(all(op["duration_ns"] > 0 for op in imported["ops"]))
+
+    def test_composites_are_such(self):
+        def implicit(name):
+            overloads = getattr(torch.ops.aten, name)
+            return any(torch._C._dispatch_has_kernel_for_dispatch_key(
+                f"aten::{name}.{o}" if o != "default" else f"aten::{name}",
+                "CompositeImplicitAutograd") for o in overloads.overloads())
+
+        self.assertEqual([name for name in sorted(NAMES) if not implicit(name)], [])
 
     def test_convolutions(self):
         model = nn.Sequential(nn.Conv2d(3, 8, 3, groups=1), nn.BatchNorm2d(8), nn.ReLU(True),

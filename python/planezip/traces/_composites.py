@@ -12,7 +12,7 @@ cosine_embedding_loss cosine_similarity cross cross_entropy_loss ctc_loss
 cudnn_is_acceptable diff divide divide_
 dropout dropout_ dsplit dstack einsum embedding_bag expand_as feature_alpha_dropout feature_dropout
 feature_dropout_ flatten float_power frobenius_norm gradient greater greater_equal grid_sampler
-group_norm gru gru_cell hinge_embedding_loss hsplit hstack imag infer_size inner instance_norm
+group_norm gru gru_cell hinge_embedding_loss hsplit hstack imag inner instance_norm
 isclose isfinite item kl_div kron l1_loss layer_norm less less_equal linalg_matmul
 linalg_matrix_norm linalg_multi_dot linalg_norm linalg_vecdot linear log_sigmoid log_softmax lstm
 lstm_cell mH mT margin_ranking_loss matmul max_pool1d max_pool2d max_pool3d meshgrid moveaxis
