@@ -17,8 +17,8 @@ enum { PZI_SHIFTS2 = 4, PZI_DEPTHS2 = PZI_ESCAPE2 + PZI_SHIFTS2 - 1 };
 
 /* What is known of the sample. */
 struct pzi_survey2 {
-    unsigned symbols; /* that are coded */
-    unsigned blocks;  /* with such a symbol */
+    unsigned symbols;               /* that are coded */
+    unsigned blocks;                /* with such a symbol */
     unsigned largest;               /* exponent of these symbols, 0 if there are none */
     uint16_t at_depth[PZI_DEPTHS2]; /* how many have the exponent largest - d */
 };
