@@ -96,21 +96,28 @@ static inline void pzfiles_put(pz_writer *writer, unsigned format, size_t index)
     free(raw);
 }
 
-/* A file of the tensors [0, count) of a stream format in segments of a size. */
-static inline pz_status pzfiles_write(struct memfile *file, unsigned format, size_t count,
-                                      uint64_t segment_bytes)
+/* All that a new writer is to write: the tensors [0, count) of a stream format. */
+static inline pz_status pzfiles_fill(pz_writer *writer, unsigned format, size_t count)
 {
     static const pz_metadata metadata[] = {{"source.format", "raw", 3},
                                            {"source.header", "\0head\xff", 6}};
+    pz_status status = pz_writer_metadata(writer, metadata, 2);
+
+    for (size_t i = 0; i < count && status == PZ_OK; i++)
+        pzfiles_put(writer, format, i);
+    return pz_writer_finish(writer);
+}
+
+/* The file of it in segments of a size. */
+static inline pz_status pzfiles_write(struct memfile *file, unsigned format, size_t count,
+                                      uint64_t segment_bytes)
+{
     pz_writer *writer = memfile_writer(file, segment_bytes);
     pz_status status;
 
     if (writer == NULL)
         return PZ_ERR_MEMORY;
-    status = pz_writer_metadata(writer, metadata, 2);
-    for (size_t i = 0; i < count && status == PZ_OK; i++)
-        pzfiles_put(writer, format, i);
-    status = pz_writer_finish(writer);
+    status = pzfiles_fill(writer, format, count);
     pz_writer_free(writer);
     return status;
 }
