@@ -45,6 +45,22 @@ static const char *choose_output(const batch *self, const char *in)
     return self->name_output(in);
 }
 
+/* Also by another name: a link, or another spelling of the path. */
+static bool is_same_file(const char *in, const char *out)
+{
+    struct stat a, b;
+
+    return stat(in, &a) == 0 && stat(out, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+static int check_output(const batch *self, const char *in, const char *out)
+{
+    if (strcmp(in, "-") != 0 && !output_is_standard(out) && is_same_file(in, out))
+        return fail(in, NULL, "give another output with -o", "the output is the input itself");
+    return output_check(out, self->options->force, true);
+}
+
 /* Work on every file; started once. */
 static pz_threads *threads;
 
@@ -57,7 +73,7 @@ static int run_file(const batch *self, const char *in)
         out = choose_output(self, in);
         if (out == NULL)
             return STATUS_DATA;
-        status = output_check(out, self->options->force, true);
+        status = check_output(self, in, out);
         if (status != STATUS_OK)
             return status;
     }

@@ -20,7 +20,7 @@ static const option decompress_options[] = {
     BATCH_OPTIONS(options.batch),
     SWITCH(0, "salvage", &options.unpacking.salvage,
            "of damaged or unfinished files, write what is whole;\n"
-           "zeros stand for what is lost.  The status is 1 then"),
+           "zeros stand for what is lost.  The status is 1 if it was"),
     COMMON_OPTIONS};
 
 static void report(const char *in, const unpacking_result *result)

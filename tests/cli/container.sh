@@ -95,6 +95,14 @@ for row in json.load(open("out.txt"))["files"][0]["tensors"]:
 run 0 "list of format 2" list model.safetensors.pz
 check "has no columns of format 1" sh -c '! grep -q "RAW\|ZVC\|BX\|  C$" out.txt'
 prints "and those of the modes" '  ratio  *E  *I  *D$'
+# An output that is the input, by whatever name, would be removed as the input.
+cp scalar.npy same.npy
+ln -sf same.npy same.npy.pz
+run 1 "the output is the input" compress --rm -f same.npy -o ./same.npy
+run 1 "the output is a link to the input" compress --rm -f same.npy
+check "the input is still there" cmp scalar.npy same.npy
+rm same.npy.pz
+
 run 0 "compress in format 1" compress --codec planezip -f -o one.pz model.safetensors
 run 0 "list it" list --json one.pz
 check "blocks add up" python3 -c 'import json
