@@ -21,17 +21,26 @@
 #endif
 #endif
 
-static const unsigned widths[] = {8, 16, 32, 64};
+/* Both formats in all widths, and both levels of format 2. */
+static const struct {
+    const char *codec;
+    unsigned w, e;
+} symbols[] = {{"planezip", 8, 0},        {"planezip", 16, 0},  {"planezip", 32, 0},
+               {"planezip", 64, 0},       {"planezip2", 8, 0},  {"planezip2", 16, 8},
+               {"planezip2-fast", 32, 8}, {"planezip2", 64, 11}};
+
+enum { MODES = sizeof symbols / sizeof symbols[0], FIRST_OF_FORMAT_2 = 4 };
 
 enum { MAX_BYTES = 70 * PZ_CHUNK_BYTES + 17, BOUND = MAX_BYTES + 2 * 71 };
 
 static uint8_t raw[MAX_BYTES];
 
-static pz_mode mode_of(unsigned w)
+static pz_mode mode_at(unsigned i)
 {
     pz_mode mode = {0};
 
-    CHECK_EQ_U64(pz_mode_named("planezip", w, &mode), PZ_OK);
+    CHECK_EQ_U64(pz_mode_named(symbols[i].codec, symbols[i].w, &mode), PZ_OK);
+    mode.exponent_bits = symbols[i].e;
     return mode;
 }
 
@@ -116,20 +125,21 @@ TEST(any_number_of_threads)
         pz_threads *threads = threads_of(counts[i]);
 
         CHECK_EQ_U64(pz_threads_count(threads), counts[i]);
-        for (unsigned k = 0; k < 4 * 7; k++) {
-            TEST_CONTEXT("%u threads, w %u, %zu bytes", counts[i], widths[k % 4], sizes[k / 4]);
-            fill(k, widths[k % 4]);
-            CHECK(agrees(threads, mode_of(widths[k % 4]), sizes[k / 4]));
+        for (unsigned k = 0; k < MODES * 7; k++) {
+            const pz_mode mode = mode_at(k % MODES);
+
+            TEST_CONTEXT("%u threads, %s, w %u, %zu bytes", counts[i], symbols[k % MODES].codec,
+                         mode.width_bits, sizes[k / MODES]);
+            fill(k, mode.width_bits);
+            CHECK(agrees(threads, mode, sizes[k / MODES]));
         }
         pz_threads_free(threads);
     }
 }
 
-TEST(too_little_space)
+static void check_space(pz_threads *threads, pz_mode mode)
 {
     static uint8_t coded[BOUND];
-    pz_threads *threads = threads_of(3);
-    const pz_mode mode = mode_of(16);
     size_t coded_bytes = 0, unused = 0;
 
     fill(5, 16);
@@ -140,6 +150,14 @@ TEST(too_little_space)
     CHECK_EQ_U64(
         pz_stream_encode_on(threads, mode, raw, sizeof raw, coded, coded_bytes - 1, &unused),
         PZ_ERR_SPACE);
+}
+
+TEST(too_little_space)
+{
+    pz_threads *threads = threads_of(3);
+
+    check_space(threads, mode_at(1));
+    check_space(threads, mode_at(FIRST_OF_FORMAT_2 + 1));
     pz_threads_free(threads);
 }
 
@@ -148,15 +166,15 @@ TEST(errors_are_those_of_one_thread)
 {
     static uint8_t coded[BOUND], back[MAX_BYTES];
     pz_threads *threads = threads_of(4);
-    const pz_mode mode = mode_of(32);
     size_t coded_bytes = 0;
     struct rng rng = {1};
 
     for (unsigned round = 0; round < 200; round++) {
+        const pz_mode mode = mode_at(round % MODES);
         pz_where expected = {0, 0, 0}, where = {0, 0, 0};
         pz_status status;
 
-        fill(round, 32);
+        fill(round, mode.width_bits);
         CHECK_EQ_U64(pz_stream_encode(mode, raw, sizeof raw, coded, BOUND, &coded_bytes), PZ_OK);
         for (uint64_t hits = 1 + rng_below(&rng, 20); hits > 0; hits--)
             coded[142 + rng_below(&rng, coded_bytes - 142)] ^= 1u << rng_below(&rng, 8);
@@ -218,9 +236,10 @@ TEST(workers_of_the_caller)
         pz_threads *threads = NULL;
 
         CHECK_EQ_U64(pz_threads_new(&options, &threads), PZ_OK);
-        CHECK(agrees(threads, mode_of(16), sizeof raw));
+        CHECK(agrees(threads, mode_at(1), sizeof raw));
+        CHECK(agrees(threads, mode_at(FIRST_OF_FORMAT_2 + 1), sizeof raw));
         pz_threads_free(threads);
-        CHECK_EQ_U64(calls, 3 * (i + 1));
+        CHECK_EQ_U64(calls, 6 * (i + 1));
         options.run = run_on_threads;
     }
 }
@@ -229,6 +248,7 @@ TEST(workers_of_the_caller)
 
 struct user {
     pz_threads *threads;
+    pz_mode mode;
     size_t raw_bytes;
     unsigned agreed;
 };
@@ -236,10 +256,9 @@ struct user {
 static void *use(void *arg)
 {
     struct user *const user = arg;
-    const pz_mode mode = {16, (1u << (PZ_ZBX + 1)) - 1, PZ_FORMAT_1, 0};
 
     for (unsigned i = 0; i < 10; i++)
-        user->agreed += agrees(user->threads, mode, user->raw_bytes - 1000 * i);
+        user->agreed += agrees(user->threads, user->mode, user->raw_bytes - 1000 * i);
     return NULL;
 }
 
@@ -252,7 +271,7 @@ TEST(many_users_at_once)
 
     fill(3, 16);
     for (size_t i = 0; i < USERS; i++) {
-        users[i] = (struct user){threads, MAX_BYTES - 30000 * i, 0};
+        users[i] = (struct user){threads, mode_at((unsigned)i + 2), MAX_BYTES - 30000 * i, 0};
         if (!CHECK(pthread_create(&ids[i], NULL, use, &users[i]) == 0))
             return;
     }
@@ -270,13 +289,13 @@ TEST(after_fork)
     pz_threads *threads = threads_of(4), *unused = threads_of(4);
 
     fill(4, 16);
-    CHECK(agrees(threads, mode_of(16), sizeof raw));
+    CHECK(agrees(threads, mode_at(1), sizeof raw));
     for (unsigned i = 0; i < 5; i++) {
         int status = 1;
         const pid_t child = fork();
 
         if (child == 0) {
-            const bool same = i == 0 || agrees(threads, mode_of(16), sizeof raw);
+            const bool same = i == 0 || agrees(threads, mode_at(1), sizeof raw);
 
             pz_threads_free(threads);
             pz_threads_free(unused);
@@ -284,7 +303,7 @@ TEST(after_fork)
         }
         CHECK(child > 0 && waitpid(child, &status, 0) == child);
         CHECK_EQ_U64(status, 0);
-        CHECK(agrees(threads, mode_of(16), sizeof raw));
+        CHECK(agrees(threads, mode_at(1), sizeof raw));
     }
     pz_threads_free(threads);
     pz_threads_free(unused);
@@ -311,11 +330,10 @@ TEST(thread_arguments)
 
 /* ---- Ranges of chunks ------------------------------------------------------------------------ */
 
-TEST(chunk_ranges)
+static void check_ranges(pz_mode mode)
 {
     static uint8_t coded[BOUND];
     static uint64_t offsets[72];
-    const pz_mode mode = mode_of(16);
     size_t coded_bytes = 0;
 
     fill(2, 16);
@@ -340,11 +358,17 @@ TEST(chunk_ranges)
     }
 }
 
+TEST(chunk_ranges)
+{
+    check_ranges(mode_at(1));
+    check_ranges(mode_at(FIRST_OF_FORMAT_2 + 1));
+}
+
 TEST(chunk_range_arguments_and_errors)
 {
     static uint8_t coded[BOUND], back[MAX_BYTES];
     static uint64_t offsets[72];
-    const pz_mode mode = mode_of(16), bad = {17, 0, PZ_FORMAT_1, 0};
+    const pz_mode mode = mode_at(1), bad = {17, 0, PZ_FORMAT_1, 0};
     size_t bytes = 0;
     pz_where where = {0, 0, 0};
 
