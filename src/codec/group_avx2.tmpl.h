@@ -131,14 +131,19 @@ PZI_INLINE __m256i PZ_CAT(exponents32)(const uint8_t *from, unsigned e)
 PZI_INLINE void PZ_CAT(classes)(const uint8_t *from, unsigned e, unsigned base,
                                 uint8_t classes[PZI_GROUP])
 {
+    const unsigned above = base + PZI_ESCAPE2;
     const __m256i bases = _mm256_set1_epi8((char)base), escape = _mm256_set1_epi8(PZI_ESCAPE2);
+    /* An exponent that is larger than the base must not come round to a class. */
+    const __m256i most = _mm256_set1_epi8((char)(above < 255 ? above : 255));
 
 #pragma GCC unroll 2
-    for (unsigned i = 0; i < 2; i++)
-        _mm256_storeu_si256(
-            (__m256i *)(void *)classes + i,
-            _mm256_min_epu8(_mm256_sub_epi8(bases, PZ_CAT(exponents32)(from + i * 4 * PZ_W, e)),
-                            escape));
+    for (unsigned i = 0; i < 2; i++) {
+        const __m256i exponents =
+            _mm256_min_epu8(PZ_CAT(exponents32)(from + i * 4 * PZ_W, e), most);
+
+        _mm256_storeu_si256((__m256i *)(void *)classes + i,
+                            _mm256_min_epu8(_mm256_sub_epi8(bases, exponents), escape));
+    }
 }
 
 static inline unsigned PZ_CAT(sum_of_bytes)(__m256i v)

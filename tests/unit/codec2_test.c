@@ -85,6 +85,34 @@ TEST(floating_point_numbers)
         }
 }
 
+/* Exponents near 0 that are classes, and where the sample does not see them, the largest, which are
+ * not: nothing comes round. */
+TEST(small_and_largest_exponents)
+{
+    static uint8_t raw[PZ_CHUNK_BYTES];
+
+    for (unsigned type = 0; type < TYPES; type++)
+        for (unsigned i = 0; i < 60 && types[type].e != 0; i++) {
+            const unsigned w = types[type].w, e = types[type].e, m = w - 1 - e;
+            struct rng rng = {i};
+
+            TEST_CONTEXT("w%u e%u, seed %u", w, e, i);
+            rng_fill(&rng, raw, sizeof raw);
+            for (size_t at = 0; at < sizeof raw; at += w / 8) {
+                const bool is_sampled = at / PZ_BLOCK_BYTES % 4 == 3;
+                const bool is_large = !is_sampled && rng_below(&rng, 100) < i % 7;
+                const uint64_t depth = rng_below(&rng, 12);
+                const uint64_t exponent = is_large ? (1u << e) - 1 - depth : rng_below(&rng, 9);
+                const uint64_t symbol =
+                    (rng_next(&rng) & ((UINT64_C(1) << m) - 1)) | exponent % (1u << e) << m;
+
+                for (unsigned k = 0; k < w / 8; k++)
+                    raw[at + k] = (uint8_t)(symbol >> (8 * k));
+            }
+            check_encoded(type, raw, sizeof raw);
+        }
+}
+
 static bool is_fast(const struct golden *g)
 {
     return strcmp(g->codec, "planezip2-fast") == 0;
