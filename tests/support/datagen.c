@@ -126,7 +126,7 @@ static uint64_t next_float(struct rng *rng, const struct floats *f)
     uint64_t mantissa = (rng_next(rng) & f->varying) | f->constant;
 
     if (rng_below(rng, 100) < f->far)
-        exponent = rng_below(rng, 1u << f->e);
+        exponent = low_bits(rng_next(rng), f->e);
     if (rng_below(rng, 100) < f->zeros)
         return 0;
     return mantissa | exponent << f->m | (f->signs & rng_next(rng)) << (f->w - 1);
