@@ -94,6 +94,23 @@ static pz_status make_cost_plan(struct state *s)
     return pz_plan_make(&s->setup, "dte", &s->plan, &report, NULL);
 }
 
+/* A search over more than the portfolio, which also compresses tensors in device memory. */
+static pz_status make_best_plan(struct state *s)
+{
+    pz_setup setup = s->setup;
+    pz_report report;
+
+    setup.search_evaluations = 60;
+    setup.compress = PZ_COMPRESS_SPARE;
+    return pz_plan_make(&setup, "best", &s->plan, &report, NULL);
+}
+
+static pz_status bound(struct state *s)
+{
+    pz_bound out;
+    return pz_plan_bound_available() ? pz_plan_bound(&s->setup, &out, NULL) : PZ_OK;
+}
+
 static pz_status simulate(struct state *s)
 {
     pz_report report;
@@ -175,7 +192,8 @@ static void drop_result(struct state *s, step *what)
         pz_trace_free(s->trace);
         s->trace = NULL;
     }
-    if (what == make_plan || what == make_cost_plan || what == read_plan) {
+    if (what == make_plan || what == make_cost_plan || what == make_best_plan ||
+        what == read_plan) {
         pz_plan_free(s->plan);
         s->plan = NULL;
     }
@@ -284,12 +302,24 @@ TEST(planning_and_simulating)
         fail_each(&s, make_cost_plan, "dte");
         fail_each(&s, make_plan, "planezip");
         fail_each(&s, simulate, "simulate");
+        fail_each(&s, bound, "bound");
         fail_each(&s, least_budget, "least budget");
         fail_each(&s, costs, "costs");
         fail_each(&s, times, "times");
         finish(&s);
     }
     CHECK(evicting >= 2);
+}
+
+TEST(searching)
+{
+    struct state s;
+
+    start(&s, 2, 6);
+    CHECK_EQ_I64(pz_platform_named("A", &platform), PZ_OK);
+    CHECK_EQ_I64(pz_plan_least_budget(&s.setup, "dte", &s.setup.budget_bytes, NULL), PZ_OK);
+    fail_each(&s, make_best_plan, "best");
+    finish(&s);
 }
 
 TEST(writing_and_reading)
