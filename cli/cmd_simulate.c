@@ -1,10 +1,10 @@
 /* planezip simulate: runs a plan and tells where the time and the memory go. */
 #include "commands.h"
 #include "errors.h"
-#include "input.h"
 #include "memory.h"
 #include "names.h"
 #include "output.h"
+#include "planned.h"
 #include "report.h"
 #include "table.h"
 
@@ -15,31 +15,14 @@
 #include <string.h>
 
 static struct {
-    const char *trace, *plan, *platform, *ratios, *codec, *timeline;
-    budget budget;
+    planned_options world;
+    const char *plan, *timeline;
     bool force, json;
 } options;
 
-/* The codec of a plan: one that has ratios, or none. */
-static const char *parse_codec(const char *text, void *target)
-{
-    if (strcmp(text, "none") != 0)
-        return option_codec(text, target) == NULL ? NULL : "known are planezip, zvc and none";
-    *(const char **)target = "none";
-    return NULL;
-}
-
 static const option simulate_options[] = {
-    OPTION_NEEDED('t', "trace", "TRACE", option_text, &options.trace, "trace of the iteration"),
+    PLANNED_OPTIONS(options.world),
     OPTION_NEEDED(0, "plan", "PLAN", option_text, &options.plan, "plan that was made for it"),
-    OPTION_NEEDED('p', "platform", "PLATFORM", option_text, &options.platform,
-                  "built-in platform or file"),
-    OPTION('r', "ratios", "TABLE", option_text, &options.ratios,
-           "ratios of the transfers (every ratio is 1)"),
-    OPTION('c', "codec", "CODEC", parse_codec, &options.codec,
-           "planezip, zvc or none instead of the plan's codec"),
-    OPTION('b', "budget", "B", option_budget, &options.budget,
-           "memory for activations instead of the plan's budget"),
     OPTION(0, "timeline", "FILE", option_text, &options.timeline,
            "write the run as a Chrome trace, which Perfetto opens"),
     SWITCH('f', "force", &options.force, "overwrite FILE"),
@@ -68,67 +51,34 @@ static const column live_columns[] = {
 };
 
 struct scene {
-    pz_trace *trace;
-    pz_trace_info info;
-    pz_plan *plan;
-    pz_plan_info plan_info;
-    pz_platform platform;
-    const char *codec;
-    double *ratios;
-    uint64_t peak_bytes, budget_bytes;
+    planned_world world;
+    planned planned;
 };
-
-static int find_budget(struct scene *scene)
-{
-    int status =
-        input_peak(options.trace, scene->trace, scene->platform.precision, &scene->peak_bytes);
-
-    if (status != STATUS_OK)
-        return status;
-    if (options.budget.text != NULL)
-        return options_budget(&options.budget, scene->peak_bytes, &scene->budget_bytes);
-    scene->budget_bytes = scene->plan_info.budget_bytes;
-    if (scene->budget_bytes == 0)
-        return fail(options.plan, "budget_bytes", "give --budget", "the plan has no budget");
-    return STATUS_OK;
-}
-
-static int find_ratios(struct scene *scene)
-{
-    scene->codec = options.codec != NULL ? options.codec : scene->plan_info.codec;
-    return input_file_ratios(options.ratios, scene->trace, scene->codec, scene->platform.precision,
-                             PZ_BY_TENSOR, &scene->ratios);
-}
 
 static int read_scene(struct scene *scene)
 {
-    int status = input_trace(options.trace, &scene->trace);
+    int status = planned_read_world(&options.world, &scene->world);
 
-    if (status == STATUS_OK)
-        status = input_platform(options.platform, &scene->platform);
-    if (status == STATUS_OK)
-        status = input_plan(scene->trace, options.plan, &scene->plan);
-    if (status != STATUS_OK)
-        return status;
-    pz_trace_get_info(scene->trace, &scene->info);
-    pz_plan_get_info(scene->plan, &scene->plan_info);
-    status = find_budget(scene);
-    return status == STATUS_OK ? find_ratios(scene) : status;
+    return status == STATUS_OK ? planned_read(&scene->world, options.plan, &scene->planned)
+                               : status;
 }
 
 static void fill(table *results, const struct scene *scene, const pz_report *report)
 {
+    const planned_world *world = &scene->world;
+    const pz_precision precision = world->platform.precision;
+    const uint64_t budget_bytes = scene->planned.setup.budget_bytes;
     uint64_t bytes[PZ_ACTIONS];
-    const char *peak_op = pz_trace_op_name(scene->trace, report->peak_op);
+    const char *peak_op = pz_trace_op_name(world->trace, report->peak_op);
 
-    report_bytes(scene->trace, scene->plan, scene->platform.precision, bytes);
-    table_text(results, scene->info.model);
-    table_text(results, scene->platform.name);
-    table_text(results, names_precision(scene->platform.precision));
-    table_text(results, scene->plan_info.policy);
-    report_codec(results, scene->codec, options.ratios);
-    table_size(results, scene->budget_bytes);
-    table_real(results, (double)scene->budget_bytes / (double)scene->peak_bytes);
+    report_bytes(world->trace, scene->planned.plan, precision, bytes);
+    table_text(results, world->info.model);
+    table_text(results, world->platform.name);
+    table_text(results, names_precision(precision));
+    table_text(results, scene->planned.info.policy);
+    report_codec(results, scene->planned.codec, options.world.ratios);
+    table_size(results, budget_bytes);
+    table_real(results, (double)budget_bytes / (double)world->info.peak_bytes[precision]);
     report_add(results, report);
     table_size(results, bytes[PZ_KEEP]);
     table_size(results, bytes[PZ_DROP]);
@@ -150,15 +100,15 @@ static int compare_places(const void *a, const void *b)
 /* The places of all saved tensors, sorted. */
 static struct place *list_places(const struct scene *scene)
 {
-    struct place *places = memory_keep(scene->info.saved, sizeof *places);
+    struct place *places = memory_keep(scene->world.info.saved, sizeof *places);
 
-    for (size_t i = 0; i < scene->info.saved; i++) {
+    for (size_t i = 0; i < scene->world.info.saved; i++) {
         pz_saved saved;
 
-        pz_trace_get_saved(scene->trace, i, &saved);
+        pz_trace_get_saved(scene->world.trace, i, &saved);
         places[i] = (struct place){saved.storage, i};
     }
-    qsort(places, scene->info.saved, sizeof *places, compare_places);
+    qsort(places, scene->world.info.saved, sizeof *places, compare_places);
     return places;
 }
 
@@ -167,12 +117,12 @@ static void add_live(table *results, const struct scene *scene, const struct pla
 {
     struct place key = {.storage = storage};
     const struct place *found =
-        bsearch(&key, places, scene->info.saved, sizeof *places, compare_places);
+        bsearch(&key, places, scene->world.info.saved, sizeof *places, compare_places);
     pz_saved saved;
 
     table_size(results, storage);
     table_size(results, bytes);
-    if (found == NULL || pz_trace_get_saved(scene->trace, found->index, &saved) != PZ_OK) {
+    if (found == NULL || pz_trace_get_saved(scene->world.trace, found->index, &saved) != PZ_OK) {
         for (int i = 0; i < 3; i++)
             table_none(results);
         return;
@@ -234,7 +184,6 @@ static int save_timeline(const pz_timeline *timeline)
 static int run(char **operands, size_t count)
 {
     struct scene *scene = memory_keep(1, sizeof *scene);
-    pz_setup setup = {.size = sizeof setup};
     pz_report report;
     pz_timeline *timeline;
     pz_diag diag = {0};
@@ -249,17 +198,9 @@ static int run(char **operands, size_t count)
         status = read_scene(scene);
     if (status != STATUS_OK)
         return status;
-    setup.trace = scene->trace;
-    setup.platform = &scene->platform;
-    setup.predicted = scene->ratios;
-    setup.budget_bytes = scene->budget_bytes;
-    setup.compress = scene->plan_info.compress;
-    setup.slot_bytes = scene->plan_info.slot_bytes;
-    result = pz_simulate(&setup, scene->plan, &report, &timeline, &diag);
-    if (result == PZ_ERR_MEANING) /* neither is the plan's fault */
-        return fail_run(options.trace, options.platform, result, &diag);
+    result = pz_simulate(&scene->planned.setup, scene->planned.plan, &report, &timeline, &diag);
     if (result != PZ_OK)
-        return fail_status(options.plan, result, &diag);
+        return planned_fail(&scene->planned, result, &diag);
     own(timeline, release_timeline);
     if (options.timeline != NULL)
         status = save_timeline(timeline);

@@ -13,6 +13,8 @@ static const char *const encodings[] = {
 static const char *const signatures[] = {
     [PZ_BY_TENSOR] = "tensor", [PZ_BY_OPERATOR] = "operator", [PZ_BY_NOTHING] = "none"};
 static const char *const replays[] = {[PZ_REPLAY_FREE] = "free", [PZ_REPLAY_KEEP] = "keep"};
+static const char *const actions[PZ_ACTIONS] = {
+    [PZ_KEEP] = "keep", [PZ_SWAP] = "swap", [PZ_DROP] = "drop", [PZ_COMPRESS] = "compress"};
 static const char *const compressors[] = {
     [PZ_COMPRESS_NONE] = "none",
     [PZ_COMPRESS_SPARE] = "spare",
@@ -39,6 +41,11 @@ const char *names_signature(pz_signature signature)
 const char *names_replay(pz_replay replay)
 {
     return replays[replay];
+}
+
+const char *names_action(pz_action action)
+{
+    return actions[action];
 }
 
 const char *names_policies(void)
