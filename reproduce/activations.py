@@ -5,20 +5,24 @@ size.
 
 Usage: activations.py FOLDER MODEL [--random] [--iterations N]
 It reads FOLDER/MODEL/checkpoint.pt, which train.py writes, and FOLDER/traces/MODEL.json, which
-record.py writes; with --random the weights are random.  It writes FOLDER/MODEL/ratios-I.json, or
-random-I.json.  Needed: the environment torch of tools/python_env, and planezip.
+record.py writes; with --random the weights are random.  It writes to FOLDER/MODEL:
+    ratios-I.json, or random-I.json    ratio table of iteration I
+    blocks.json    how many blocks of each class every encoding of format 1 wins in BF16
+    about.json     steps of training, and the share of the saved bytes that was measured
+Needed: the environment torch of tools/python_env, and planezip.
 """
 import argparse
 import json
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import planezip.torch
 from models import MODELS
 from train import Training, checkpoint
 
-CODECS = ("planezip", "zvc", "bpc", "bx", "zbx", "planezip2")
+CODECS = ("planezip", "zvc", "bpc", "bx", "zbx", "planezip2", "planezip_w32")
 
 
 def measure(training, target, iterations):
@@ -35,6 +39,20 @@ def measure(training, target, iterations):
     return tables, planezip.torch.matched_share(tables[0], target)
 
 
+def blocks(table):
+    """By class of the producer: how many blocks each encoding wins."""
+    found = {}
+    for entry in table["entries"]:
+        for one in entry["measured"]:
+            if (one["codec"], one["precision"]) == ("planezip", "bf16"):
+                found.setdefault(entry["class"], Counter()).update(one["blocks"])
+    return found
+
+
+def write(path, value):
+    path.write_text(json.dumps(value) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Measure the activations of a model.")
     parser.add_argument("folder", type=Path)
@@ -47,13 +65,16 @@ def main():
     path = checkpoint(options.folder, options.model)
     if not options.random:
         training.load(path)
-    tables, share = measure(training, target, options.iterations)
+    about = {"model": options.model, "steps": training.done}
+    tables, about["matched_share"] = measure(training, target, options.iterations)
     path.parent.mkdir(parents=True, exist_ok=True)
     for number, table in enumerate(tables):
-        name = f"{'random' if options.random else 'ratios'}-{number}.json"
-        (path.parent / name).write_text(json.dumps(table) + "\n")
-    print(f"{options.model}: after {training.done - len(tables)} steps of training, "
-          f"{100 * share:.1f} % of the saved bytes measured", file=sys.stderr)
+        write(path.with_name(f"{'random' if options.random else 'ratios'}-{number}.json"), table)
+    if not options.random:
+        write(path.with_name("blocks.json"), blocks(tables[-1]))
+        write(path.with_name("about.json"), about)
+    print(f"{options.model}: after {about['steps']} steps of training, "
+          f"{100 * about['matched_share']:.1f} % of the saved bytes measured", file=sys.stderr)
 
 
 if __name__ == "__main__":

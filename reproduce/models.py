@@ -19,14 +19,17 @@ VOCABULARY = 50257
 
 @dataclass(frozen=True)
 class Model:
-    """batch: of the paper's training; small: of what runs on a CPU.  text: it reads tokens.
-    rate: at which it learns."""
+    """batch: of the paper's training; small: of what is captured on a CPU.  text: it reads tokens.
+    The short training: lesson is the batch and the pixels a side, or tokens, of a step, which are
+    few so that it takes minutes; steps of it, and the rate at which it learns."""
     name: str
     batch: int
     small: int
     text: bool
     optimizer: str
     rate: float
+    lesson: tuple
+    steps: int
 
     def build(self, device):
         """The model in training mode, with random weights."""
@@ -41,14 +44,26 @@ class Model:
                 torch.randint(0, CLASSES, (batch,), device=device))
 
     def batch_of_data(self):
-        """Photographs and labels, or text, of a small batch."""
+        """Photographs and labels, or text, as they are captured."""
         if self.text:
             return (data.sequences(self.small, TOKENS, VOCABULARY),)
         return data.images(self.small, IMAGE[1])
 
+    def lesson_of_data(self):
+        """What a step of the short training learns from.  Pieces of text begin at any position, so
+        that all of them learn."""
+        if not self.text:
+            return data.images(*self.lesson)
+        batch, length = self.lesson
+        start = torch.randint(0, TOKENS - length + 1, ()).item()
+        return data.sequences(batch, length, VOCABULARY), torch.arange(start, start + length)[None]
+
     def loss(self, model, inputs):
+        """inputs: images and labels, or tokens and, where they are not the first, positions."""
         if self.text:
-            logits = model(inputs[0], attention_mask=causal(inputs[0]), use_cache=False).logits
+            positions = inputs[1] if len(inputs) > 1 else None
+            logits = model(inputs[0], attention_mask=causal(inputs[0]), position_ids=positions,
+                           use_cache=False).logits
             return functional.cross_entropy(logits[:, :-1].flatten(0, 1),
                                             inputs[0][:, 1:].flatten())
         return functional.cross_entropy(model(inputs[0]), inputs[1])
@@ -57,7 +72,7 @@ class Model:
         """The optimizer."""
         if self.optimizer == "sgd":
             return torch.optim.SGD(model.parameters(), lr=self.rate, momentum=0.9)
-        return torch.optim.AdamW(model.parameters(), lr=self.rate)
+        return torch.optim.AdamW(model.parameters(), lr=self.rate, fused=True)
 
 
 def images(name):
@@ -84,8 +99,8 @@ def gpt2():
 TIMM_NAMES = {"resnet50": "resnet50", "densenet121": "densenet121",
               "efficientnet_b0": "efficientnet_b0", "vit_b_16": "vit_base_patch16_224"}
 MODELS = {model.name: model for model in (
-    Model("resnet50", 128, 8, False, "sgd", 0.01),
-    Model("densenet121", 128, 8, False, "sgd", 0.01),
-    Model("efficientnet_b0", 128, 8, False, "sgd", 0.01),
-    Model("vit_b_16", 64, 8, False, "adamw", 1e-4),
-    Model("gpt2", 8, 1, True, "adamw", 3e-4))}
+    Model("resnet50", 128, 8, False, "sgd", 0.01, (8, 112), 120),
+    Model("densenet121", 128, 8, False, "sgd", 0.01, (8, 112), 120),
+    Model("efficientnet_b0", 128, 8, False, "sgd", 0.01, (8, 112), 120),
+    Model("vit_b_16", 64, 8, False, "adamw", 1e-4, (2, 224), 60),
+    Model("gpt2", 8, 1, True, "adamw", 3e-4, (2, 128), 100))}

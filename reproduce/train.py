@@ -14,8 +14,7 @@ import torch
 from models import MODELS
 from planezip.torch import FusedDropout
 
-STEPS = 300
-EVERY = 25 # steps between checkpoints
+EVERY = 20 # steps between checkpoints
 SEED = 1
 
 
@@ -30,9 +29,14 @@ class Training:
         self.done = 0
 
     def batch(self, step):
-        """The batch of a step, which depends on its number alone."""
+        """The batch to capture in a step, which depends on its number alone."""
         torch.manual_seed(2 * step)
         return self.model.batch_of_data()
+
+    def lesson(self, step):
+        """The same for what it trains with."""
+        torch.manual_seed(2 * step)
+        return self.model.lesson_of_data()
 
     def step(self, batch):
         """One step, whose dropout depends on its number alone."""
@@ -70,7 +74,7 @@ def train(model, path, steps, show=lambda done, loss: None):
     path.parent.mkdir(parents=True, exist_ok=True)
     with FusedDropout():
         while training.done < steps:
-            loss = training.step(training.batch(training.done)).item()
+            loss = training.step(training.lesson(training.done)).item()
             show(training.done, loss)
             if training.done % EVERY == 0 or training.done == steps:
                 training.save(path)
@@ -94,10 +98,11 @@ def main():
     parser = argparse.ArgumentParser(description="Train a model on the CPU, so far as is needed.")
     parser.add_argument("folder")
     parser.add_argument("model", choices=MODELS)
-    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--steps", type=int, help="instead of those that the model needs")
     options = parser.parse_args()
-    train(MODELS[options.model], checkpoint(options.folder, options.model), options.steps,
-          progress(options.model, options.steps))
+    model = MODELS[options.model]
+    steps = model.steps if options.steps is None else options.steps
+    train(model, checkpoint(options.folder, options.model), steps, progress(options.model, steps))
 
 
 if __name__ == "__main__":

@@ -377,6 +377,11 @@ class Contents(Case):
             self.assertTrue(torch.equal(plain, captured))
 
 
+def coded(entry, precision, codec):
+    return [one["coded_bytes"] for one in entry["measured"]
+            if (one["precision"], one["codec"]) == (precision, codec)]
+
+
 @needs(torch, "torch")
 class Ratios(Case):
     """Tables for a large batch on device meta, from contents of a small one."""
@@ -407,7 +412,22 @@ class Ratios(Case):
             for codec in ("planezip", "zvc", "planezip2"):
                 expected = planezip.measure(tensor, codecs=codec, profile="paper")[codec]
                 self.assertEqual(rectified[precision][codec], expected.ratio)
+                self.assertIn(expected.coded_bytes, coded(rectified, precision, codec))
         self.assertGreater(planezip.torch.matched_share(table, trace), 0.999) # the loss has none
+
+    def test_blocks_and_symbols_of_32_bits(self):
+        _, table, small = self.table(codecs=("planezip", "planezip_w32"))
+        rectified = next(entry for entry in table["entries"] if entry["class"] == "relu")
+        with planezip.open(small.contents[0]) as file:
+            values = file[f"0/{rectified['op']}/{rectified['slot']}"].read(to="torch")
+        rounded = values.to(torch.bfloat16)
+        expected = planezip.measure(rounded.view(torch.int32), profile="paper")["planezip"]
+        self.assertEqual(rectified["bf16"]["planezip_w32"], expected.ratio)
+        self.assertNotEqual(rectified["bf16"]["planezip_w32"], rectified["bf16"]["planezip"])
+        self.assertEqual(rectified["fp32"]["planezip_w32"], rectified["fp32"]["planezip"])
+        blocks = rectified["measured"][0]["blocks"]
+        self.assertEqual(sum(blocks.values()), -(-rounded.nbytes // 128))
+        self.assertIn("zbx", blocks)
 
     def test_the_program_takes_them(self):
         trace, table, _ = self.table(codecs=("planezip", "planezip2"))

@@ -32,6 +32,8 @@ class Small:
     def batch_of_data(self):
         return data.images(self.small, 32)
 
+    lesson_of_data = batch_of_data
+
     def loss(self, model, inputs):
         return nn.functional.cross_entropy(model(inputs[0]), inputs[1])
 

@@ -7,6 +7,8 @@ from .._file import File
 from ..traces import class_of, match, saved, writers
 
 CODECS = ("planezip", "zvc", "planezip2")
+# planezip with symbols of 32 bits for all types, as the bit-plane compression before it has them.
+WIDE = "planezip_w32"
 
 
 def ratios(contents, trace, *, target=None, codecs=CODECS, profile="paper", number=0, threads=0):
@@ -15,6 +17,7 @@ def ratios(contents, trace, *, target=None, codecs=CODECS, profile="paper", numb
     contents: a path that capture() wrote, and trace: the trace of the same iteration.
     target: the trace that the table is for, as one of a larger batch on device meta; None for the
     same.  A saved tensor of target without a counterpart gets the ratio 1.
+    codecs: those of planezip.CODECS, and "planezip_w32": planezip, all types in 32-bit symbols.
     number: which pass of the iteration.  profile: as for planezip.measure(), for stream format 1.
 
     bf16 is what float32 tensors would be in training with bfloat16: rounded to nearest, ties to
@@ -35,16 +38,20 @@ def ratios(contents, trace, *, target=None, codecs=CODECS, profile="paper", numb
 
 
 def measured(stored, codecs, profile, threads):
-    """Raw and coded bytes by precision and codec."""
+    """Measurements by precision and codec."""
     elements = stored.read(to="torch")
     rounded = elements.to(torch.bfloat16) if elements.dtype is torch.float32 else elements
     found = {}
     for precision, values in (("bf16", rounded), ("fp32", elements)):
         memory = _input.of_torch(values)
         for codec in codecs:
-            one = measure_one(memory, codec, profile, threads)
-            found[precision, codec] = (one.raw_bytes, one.coded_bytes)
+            found[precision, codec] = measure_one(*symbols(memory, codec), profile, threads)
     return found
+
+
+def symbols(memory, codec):
+    """Memory, as what it is taken for, and the codec."""
+    return (memory._replace(dtype="i32"), "planezip") if codec == WIDE else (memory, codec)
 
 
 def entry(op, slot, word, sizes, codecs):
@@ -53,11 +60,12 @@ def entry(op, slot, word, sizes, codecs):
     for precision in ("bf16", "fp32"):
         made[precision] = {}
         for codec in codecs:
-            raw, coded = sizes.get((precision, codec), (1, 1))
-            made[precision][codec] = raw / coded
-    made["measured"] = [{"codec": codec, "precision": precision, "raw_bytes": raw,
-                         "coded_bytes": coded, "iteration": 0}
-                        for (precision, codec), (raw, coded) in sizes.items()]
+            one = sizes.get((precision, codec))
+            made[precision][codec] = one.ratio if one else 1.0
+    made["measured"] = [{"codec": codec, "precision": precision, "raw_bytes": one.raw_bytes,
+                         "coded_bytes": one.coded_bytes, "iteration": 0,
+                         "blocks": {name: count for name, count in one.blocks.items() if count}}
+                        for (precision, codec), one in sizes.items()]
     return made
 
 
