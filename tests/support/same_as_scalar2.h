@@ -3,7 +3,10 @@
 #ifndef PZ_TEST_SAME_AS_SCALAR2_H
 #define PZ_TEST_SAME_AS_SCALAR2_H
 
+#include <stdlib.h>
+
 #include "codec/chunk2.h"
+#include "support/chunkgen2.h"
 #include "support/datagen.h"
 #include "support/rng.h"
 #include "support/streamgen2.h"
@@ -93,6 +96,26 @@ TEST(same_as_scalar2)
                 datagen_fill(&rng, (enum datagen_kind)(k / 2 % DATAGEN_KINDS), types2[type].w, raw,
                              bytes);
             check_chunk2(mode2(type, k % 3 == 0 ? PZ_LEVEL_FAST : PZ_LEVEL_NORMAL), raw, bytes,
+                         &rng);
+        }
+}
+
+/* PZ_AGREEMENT is the number of chunks for each type. */
+TEST(same_as_scalar2_for_every_kind)
+{
+    const char *const text = getenv("PZ_AGREEMENT");
+    const unsigned rounds = text != NULL ? (unsigned)atoi(text) : 5 * CHUNKGEN2_KINDS;
+    uint8_t raw[PZ_CHUNK_BYTES];
+
+    for (unsigned type = 0; type < TYPES2; type++)
+        for (unsigned k = 0; k < rounds; k++) {
+            const unsigned w = types2[type].w, e = types2[type].e, kind = k % CHUNKGEN2_KINDS;
+            struct rng rng = {(uint64_t)type << 32 | k};
+            const size_t bytes = chunkgen2_size(&rng);
+
+            TEST_CONTEXT("w %u, e %u, kind %u, round %u, %zu bytes", w, e, kind, k, bytes);
+            chunkgen2_fill(&rng, (enum chunkgen2_kind)kind, w, e, raw);
+            check_chunk2(mode2(type, k % 4 == 0 ? PZ_LEVEL_FAST : PZ_LEVEL_NORMAL), raw, bytes,
                          &rng);
         }
 }
