@@ -16,6 +16,7 @@ extern const verb verb_ratios;
 extern const verb verb_plan;
 extern const verb verb_simulate;
 extern const verb verb_sweep;
+extern const verb verb_fit;
 extern const verb verb_explain;
 extern const verb verb_diff;
 extern const verb verb_platform;

@@ -74,6 +74,25 @@ PZ_API const char *pz_trace_op_name(const pz_trace *trace, size_t op);
 /* The saved tensors in the order of the file's storages; index < info.saved. */
 PZ_API pz_status pz_trace_get_saved(const pz_trace *trace, size_t index, pz_saved *saved);
 
+/* What stays in device memory besides activations, as the trace has it: mixed precision keeps these
+ * in float32. */
+typedef struct pz_trace_memory {
+    uint64_t parameter_bytes; /* frozen ones, too */
+    uint64_t buffer_bytes;
+    uint64_t gradient_bytes;  /* of parameters */
+    uint64_t optimizer_bytes; /* momentum (SGD) or both moments (AdamW) of what is trained */
+} pz_trace_memory;
+
+PZ_API void pz_trace_get_memory(const pz_trace *trace, pz_trace_memory *memory);
+
+/* The trace of another batch size, with the same operators, storages and signatures.  With another
+ * trace of the model, of another batch size, every number lies on the line through both; with NULL,
+ * what follows from the inputs grows with the batch size.  PZ_ERR_MISMATCH if the operators or
+ * storages of the traces differ, PZ_ERR_ARGUMENT for a batch size of 0 or above 2^30 and for two
+ * traces of the same, PZ_ERR_MEANING for numbers that no trace may have. */
+PZ_API pz_status pz_trace_scale(const pz_trace *trace, const pz_trace *other, uint64_t batch,
+                                pz_trace **scaled, pz_diag *diag);
+
 /* ---- Platform (Table II) ----------------------------------------------------------------------
  */
 

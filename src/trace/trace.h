@@ -9,6 +9,12 @@
 
 #define PZI_NONE (-1)
 
+/* Sums of these stay far from the ends of uint64_t, int64_t and the integers of a double. */
+#define PZI_MAX_BYTES (INT64_C(1) << 48)
+#define PZI_MAX_FLOPS (INT64_C(1) << 60)
+#define PZI_MAX_COUNT (INT64_C(1) << 30)
+#define PZI_MAX_ALL_BYTES (UINT64_C(1) << 56) /* of all storages together */
+
 typedef enum pzi_kind {
     PZI_PARAMETER,
     PZI_BUFFER,

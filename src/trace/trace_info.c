@@ -36,6 +36,24 @@ void pz_trace_get_info(const pz_trace *trace, pz_trace_info *info)
     };
 }
 
+static uint64_t kind_bytes(const pz_trace *trace, pzi_kind kind)
+{
+    uint64_t bytes = 0;
+    for (size_t s = 0; s < trace->n_storages; s++)
+        bytes += trace->storages[s].kind == kind ? trace->storages[s].bytes : 0;
+    return bytes;
+}
+
+void pz_trace_get_memory(const pz_trace *trace, pz_trace_memory *memory)
+{
+    *memory = (pz_trace_memory){
+        .parameter_bytes = kind_bytes(trace, PZI_PARAMETER),
+        .buffer_bytes = kind_bytes(trace, PZI_BUFFER),
+        .gradient_bytes = kind_bytes(trace, PZI_PARAMETER_GRADIENT),
+        .optimizer_bytes = 4 * trace->parameters * (trace->adamw ? 2 : 1),
+    };
+}
+
 const char *pz_trace_op_name(const pz_trace *trace, size_t op)
 {
     return op < trace->n_ops ? trace->ops[op].name : NULL;

@@ -7,13 +7,8 @@
 #include "trace/json.h"
 #include "trace/trace.h"
 
-/* Sums of these stay far from the ends of uint64_t, int64_t and the integers of a double. */
-#define MAX_BYTES (INT64_C(1) << 48)
 #define MAX_TOTAL_BYTES (UINT64_C(1) << 60)
-#define MAX_FLOPS (INT64_C(1) << 60)
-#define MAX_COUNT (INT64_C(1) << 30)
-#define MAX_ALL_BYTES (UINT64_C(1) << 56) /* of all storages together */
-#define MAX_MODEL 63                      /* what a ratio table can hold */
+#define MAX_MODEL 63 /* what a ratio table can hold */
 #define MAX_DURATION_NS (INT64_C(1) << 50)
 
 static const char *const phases[] = {"forward", "backward", NULL};
@@ -89,18 +84,18 @@ static pz_status read_header(struct reader *r, const json_t *root)
     r->model = get_name(&fields, "model");
     if (strlen(r->model) > MAX_MODEL)
         pzi_bad_field(&fields, "model", "is longer than %d bytes", MAX_MODEL);
-    trace->batch = (uint64_t)pzi_get_int(&fields, "batch", 1, MAX_COUNT);
-    trace->parameters = (uint64_t)pzi_get_int(&fields, "parameters", 0, MAX_BYTES);
+    trace->batch = (uint64_t)pzi_get_int(&fields, "batch", 1, PZI_MAX_COUNT);
+    trace->parameters = (uint64_t)pzi_get_int(&fields, "parameters", 0, PZI_MAX_BYTES);
     trace->adamw = pzi_get_choice(&fields, "optimizer", optimizers) == 1;
     r->ops = pzi_get_array(&fields, "ops");
     r->storages = pzi_get_array(&fields, "storages");
     if (fields.status == PZ_OK && json_array_size(r->ops) == 0)
         pzi_bad_field(&fields, "ops", "is empty");
-    if (fields.status == PZ_OK && json_array_size(r->ops) > MAX_COUNT)
+    if (fields.status == PZ_OK && json_array_size(r->ops) > PZI_MAX_COUNT)
         pzi_bad_field(&fields, "ops", "has more than 2^30 elements");
-    if (fields.status == PZ_OK && json_array_size(r->storages) > MAX_COUNT)
+    if (fields.status == PZ_OK && json_array_size(r->storages) > PZI_MAX_COUNT)
         pzi_bad_field(&fields, "storages", "has more than 2^30 elements");
-    if (fields.status == PZ_OK && array_sizes(r->ops) > MAX_COUNT)
+    if (fields.status == PZ_OK && array_sizes(r->ops) > PZI_MAX_COUNT)
         pzi_bad_field(&fields, "ops", "read and write more than 2^30 storages");
     return fields.status;
 }
@@ -128,7 +123,7 @@ static pz_status read_storage(struct reader *r, size_t index)
     pzi_storage *storage = &r->trace->storages[index];
     pzi_fields fields = pzi_fields_element(&r->root, "storages", index);
     storage->id = pzi_get_int(&fields, "id", 0, INT32_MAX);
-    storage->bytes = (uint64_t)pzi_get_int(&fields, "bytes", 0, MAX_BYTES);
+    storage->bytes = (uint64_t)pzi_get_int(&fields, "bytes", 0, PZI_MAX_BYTES);
     const int dtype = pzi_get_choice(&fields, "dtype", dtypes);
     storage->dtype = dtypes[dtype];
     storage->float32 = strcmp(storage->dtype, "float32") == 0;
@@ -165,7 +160,7 @@ static pz_status read_storages(struct reader *r)
         if (status != PZ_OK)
             return status;
         bytes += r->trace->storages[i].bytes;
-        if (bytes > MAX_ALL_BYTES) {
+        if (bytes > PZI_MAX_ALL_BYTES) {
             pzi_fields fields = pzi_fields_element(&r->root, "storages", i);
             pzi_bad_field(&fields, "bytes", "brings all storages together above 2^56 bytes");
             return fields.status;
@@ -211,8 +206,8 @@ static pz_status read_op(struct reader *r, size_t index, uint32_t *next)
     const char *name = get_name(&fields, "name");
     const bool forward = pzi_get_choice(&fields, "phase", phases) == 0;
     op->view = pzi_get_bool(&fields, "view");
-    op->flops = (uint64_t)pzi_get_int(&fields, "flops", 0, MAX_FLOPS);
-    op->bytes = (uint64_t)pzi_get_int(&fields, "bytes", 0, MAX_BYTES);
+    op->flops = (uint64_t)pzi_get_int(&fields, "flops", 0, PZI_MAX_FLOPS);
+    op->bytes = (uint64_t)pzi_get_int(&fields, "bytes", 0, PZI_MAX_BYTES);
     op->float_bytes = (uint64_t)pzi_get_int(&fields, "float_bytes", 0, (int64_t)op->bytes);
     op->duration_ns = PZI_NONE;
     if (pzi_has(&fields, "duration_ns"))

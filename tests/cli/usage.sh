@@ -6,7 +6,7 @@ run 0 "--version" --version
 prints "--version names the version" '^planezip [0-9]*\.[0-9]*\.[0-9]*$'
 run 0 "--help" --help
 for verb in compress decompress test list stream measure bench trace ratios plan simulate sweep \
-    explain diff platform hw; do
+    fit explain diff platform hw; do
     run 0 "--help of $verb" "$verb" --help
     prints "$verb is in its help" "^Usage: planezip $verb"
     run 0 "-h of $verb" "$verb" -h
@@ -14,7 +14,7 @@ done
 run 0 "the list of verbs" --help
 for command in compress decompress test list "stream encode" "stream decode" measure bench \
     "trace show" "trace check" "ratios show" "ratios compare" "ratios update" plan simulate sweep \
-    explain diff "platform list" "platform show" hw; do
+    fit explain diff "platform list" "platform show" hw; do
     prints "$command is in the list of verbs" "^  $command "
 done
 for command in "stream encode" "stream decode" "trace show" "trace check" "ratios show" \
@@ -28,7 +28,7 @@ done
 sed 's/\\//g' "$PZ_SOURCE_DIR/docs/planezip.1" >man.txt
 for command in compress decompress test list "stream encode" "stream decode" measure bench \
     "trace show" "trace check" "ratios show" "ratios compare" "ratios update" plan simulate sweep \
-    explain diff "platform list" "platform show" hw; do
+    fit explain diff "platform list" "platform show" hw; do
     awk -v command="$command" '/^\.S[HS]/ { on = index(", " $0 ",", command) || /ALL VERBS/ } on' \
         man.txt >section.txt
     # shellcheck disable=SC2086 # two words
@@ -47,7 +47,7 @@ refuse 2 "half a verb" trace
 refuse 2 "an unknown second word" trace frobnicate
 for command in compress decompress test list "stream encode" "stream decode" measure bench \
     "trace show" "trace check" "ratios show" "ratios compare" "ratios update" plan simulate sweep \
-    explain diff "platform list" "platform show" hw; do
+    fit explain diff "platform list" "platform show" hw; do
     # shellcheck disable=SC2086 # two words
     refuse 2 "an unknown option of $command" $command --frobnicate
     # shellcheck disable=SC2086
