@@ -48,13 +48,17 @@ class Figure:
         self.columns = columns or len(panels)
 
     def html(self):
-        """Legend and panels, for a page that has css()."""
-        width = max(panel.width for panel in self.panels)
+        """Legend and panels, for a page that has css() and lets panels stand side by side."""
         keys = "".join(key.html() for key in self.keys)
         legend = f'<div class="legend">{keys}</div>' if keys else ""
-        panels = "".join(panel.svg() for panel in self.panels)
-        return (f'{legend}<div class="panels" style="--panel:{width:g}px;--most:{self.columns}">'
-                f"{panels}</div>")
+        width = max(panel.width for panel in self.panels)
+        return legend + "".join(
+            f'<div class="panels" style="--panel:{width:g}px">'
+            f'{"".join(panel.svg() for panel in row)}</div>' for row in self.rows())
+
+    def rows(self):
+        count = min(self.columns, len(self.panels))
+        return [self.panels[i:i + count] for i in range(0, len(self.panels), count)]
 
     def legend(self, width):
         """The keys in lines of at most width, and their height."""
@@ -70,13 +74,12 @@ class Figure:
     def svg(self):
         """A file of its own."""
         columns = min(self.columns, len(self.panels))
-        rows = [self.panels[i:i + columns] for i in range(0, len(self.panels), columns)]
         wide = max(panel.width for panel in self.panels)
         width = columns * wide + (columns - 1) * GAP + 2 * GAP
         legend, y = self.legend(width - 2 * GAP)
         y += GAP + 6
         placed = []
-        for row in rows:
+        for row in self.rows():
             for i, panel in enumerate(row):
                 placed.append(panel.svg(x=GAP + i * (wide + GAP), y=y, width=panel.width,
                                         height=panel.height))

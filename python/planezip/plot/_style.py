@@ -50,9 +50,12 @@ POLICIES = {
     "bw": Series("BW", "orange", "7 2.5 1.5 2.5", 1.9),
     "bw+codec": Series("BW + codec, unaware plan", "orange"),
     "bw+zvc": Series("BW + ZVC", "green", "4 2.5", 1.9),
+    "planezip, 32-bit symbols": Series("PlaneZip, 32-bit symbols", "blue"),
+    "planezip, operator types": Series("PlaneZip, op-type predictor", "blue"),
     "planezip": Series("PlaneZip", "blue", None, 2.4),
+    "planezip, oracle": Series("PlaneZip, oracle ratios", "blue"),
     "planezip, format 2": Series("PlaneZip, format 2", "red", None, 1.7),
-    "best": Series("best: with a search", "ink", "2.5 2.5", 1.5),
+    "best": Series("best: PlaneZip and a search", "ink", "2.5 2.5", 1.5),
 }
 CODECS = {
     "planezip2": Series("planezip2 (format 2)", "red"),

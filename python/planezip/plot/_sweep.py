@@ -56,7 +56,7 @@ def throughput(sweep, beside=None, name="the paper"):
 
 def throughput_panel(rows, theirs, policies, model, platform):
     plot = Plot(f"{_style.model(model)}, {platform}", Linear(28, 102, at=(30, 50, 70, 90)),
-                Linear(0.6, 1.0), x_label="budget, % of the peak", width=235, height=200)
+                Linear(0.6, 1.0), x_label="budget, % of the peak", width=230, height=195)
 
     def points(source, policy):
         return sorted((row["budget_percent"], 1 / (1 + row["overhead"])) for row in source
@@ -81,7 +81,7 @@ def overheads(sweep, beside=None, name="the paper"):
     panels = []
     for platform in names(rows, "platform", "AB"):
         top = max((v for (p, policy, b), v in ours.items()
-                   if p == platform and policy not in ("recomp", "dte")), default=10)
+                   if p == platform and policy in SHOWN[2:]), default=10)
         plot = Plot(f"Platform {platform}", Linear(28, 92, at=range(30, 100, 10)),
                     Linear(0, nice_top(1.3 * top)), subtitle="mean overhead, %",
                     x_label="memory budget, % of the peak", width=340, height=260)
@@ -125,7 +125,8 @@ def bar_panel(platform, policies, ours, theirs, percent, name):
     labels = [_style.policy(p).label for p in policies]
     columns = ("ours", "paper" if name == "the paper" else name) if theirs else ("",)
     panel = Rows(f"Platform {platform}", labels, Linear(0, nice_top(max(values))),
-                 subtitle=f"mean overhead at {percent:g} % of the peak, %", columns=columns)
+                 subtitle=f"mean overhead at {percent:g} % of the peak, %", columns=columns,
+                 width=372)
     for i, policy in enumerate(policies):
         value, other = ours.get((platform, policy)), theirs.get((platform, policy))
         if value is not None:

@@ -68,9 +68,9 @@ def share_panel(platform, rows, shares, theirs, name):
     rows = [row for row in rows if row["platform"] == platform]
     labels = [_style.model(row["model"]) for row in rows]
     top = nice_top(max(100 * row[key] for row in rows for key, _ in shares))
-    subtitle = "share of the saved bytes, %"
+    subtitle = "% of the saved bytes"
     if theirs:
-        subtitle += f"; {name}: {theirs['low']:g} to {theirs['high']:g} uncompressed"
+        subtitle += f"; as they are in {name}: {theirs['low']:g} to {theirs['high']:g}"
     panel = Rows(f"Platform {platform}", labels, Linear(0, top), subtitle=subtitle,
                  columns=("none", "PlaneZip"), row=22)
     for i, row in enumerate(rows):

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Makes the page of a folder of traces and ratio tables: index.html, figures, tables and results.
+
+Usage: report.py OUTPUT --bundled DATA | --captures FOLDER
+DATA is the folder data/ of a build.  What was evaluated before is taken from OUTPUT/results.
+"""
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import evaluate
+import stages
+import tables
+from page import Page
+
+HERE = Path(__file__).resolve().parent
+BUNDLED = {
+    "measured": "the ratios, on real activations of the five models: 4 KB chunks of every class "
+    "of saved tensors, and the ratio of every saved tensor, from one iteration after a short "
+    "training (tests/data). The image models saw photographs, GPT-2 the text of a dictionary. BF16 "
+    "is FP32 rounded to nearest, ties to even.",
+    "recorded": "every operator of one training iteration at the paper's batch sizes, on PyTorch's "
+    "device <code>meta</code>, which has shapes but no data.",
+    "training": "Our models were trained for a short time on other data: photographs and the text "
+    "of a dictionary instead of ImageNet checkpoints and WikiText-2.",
+    "command": "This is the quick form, of bundled data: <code>make reproduce QUICK=1</code>, or "
+    "<code>make demo</code>, takes a minute. <code>make reproduce</code> trains the five models, "
+    "captures their activations over three iterations, and makes this page of them.",
+    "search": "2,000 plans looked at for each",
+}
+CAPTURES = {
+    "measured": "the ratios, on all saved tensors of the five models, captured on the CPU over "
+    "three consecutive iterations with optimizer steps, at a small batch size, after a short "
+    "training. The image models saw photographs, GPT-2 text. Captured tensors stand for those of "
+    "the recorded iteration by producing operator and output slot; what has no counterpart counts "
+    "as incompressible. BF16 is FP32 rounded to nearest, ties to even.",
+    "recorded": BUNDLED["recorded"],
+    "training": "Our models were trained for a short time on other data: photographs and text that "
+    "packages ship instead of ImageNet checkpoints and WikiText-2.",
+    "command": "<code>make reproduce</code> made this page: traces, training, captures, ratio "
+    "tables and simulations. What was made is kept in its folder, and made again only where it is "
+    "missing or has changed. <code>make reproduce QUICK=1</code> makes it of bundled data.",
+    "search": "about a second for each plan",
+}
+
+
+def sources():
+    """What the results depend on beside the data: the program and this evaluation."""
+    return [evaluate.PROGRAM, HERE / "evaluate.py", HERE / "tables.py"]
+
+
+def version():
+    done = subprocess.run([evaluate.PROGRAM, "--version"], capture_output=True, text=True,
+                          check=True)
+    return done.stdout.strip().split("\n")[0]
+
+
+def build(output, source, search):
+    """Writes everything; returns the path of the page."""
+    key = [stages.digest([*sources(), *source.files()]), search]
+    results = evaluate.evaluate(evaluate.Evaluation(source, output / "work", search),
+                                stages.Stages(output / "results", key))
+    about = dict(BUNDLED if source.bundled else CAPTURES, version=version())
+    page = Page(results, about)
+    text = page.html()
+    for figure in page.figures:
+        stages.write(output / "figures" / f"{figure.name}.svg", figure.svg())
+    for table in page.tables:
+        stages.write(output / "tables" / f"{table.name}.csv", table.csv())
+    stages.write(output / "index.html", text)
+    return output / "index.html"
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Make the page of the paper's evaluation.")
+    parser.add_argument("output", type=Path)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--bundled", type=Path, metavar="DATA")
+    which.add_argument("--captures", type=Path, metavar="FOLDER")
+    options = parser.parse_args()
+    bundled = options.bundled is not None
+    source = tables.Source(options.bundled or options.captures, bundled)
+    missing = [str(path) for path in source.files() if not path.is_file()]
+    missing += [f"a ratio table of {model}" for model in tables.MODELS if not source.tables(model)]
+    if missing:
+        sys.exit(f"planezip: {source.folder}: lacks {', '.join(missing)}; run make, or "
+                 "reproduce/run")
+    try:
+        path = build(options.output, source, 2000 if bundled else 0)
+    except evaluate.Failure as failure:
+        sys.exit(str(failure))
+    print(os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path)
+
+
+if __name__ == "__main__":
+    main()
