@@ -27,7 +27,7 @@ static pz_trace *copy_trace(const pz_trace *trace)
     size_t string_bytes = strlen(trace->model) + 1;
     for (size_t i = 0; i < trace->n_ops; i++)
         string_bytes += strlen(trace->ops[i].name) + 1;
-    copy->ops = calloc(trace->n_ops, sizeof *copy->ops);
+    copy->ops = calloc(trace->n_ops + 1, sizeof *copy->ops);
     copy->storages = calloc(trace->n_storages + 1, sizeof *copy->storages);
     copy->accesses = calloc(trace->n_accesses + 1, sizeof *copy->accesses);
     copy->strings = malloc(string_bytes);
@@ -131,11 +131,12 @@ static pz_status scale_one(pz_trace *trace, uint64_t batch)
     bool ok = true;
     for (size_t i = 0; ok && i < trace->n_ops; i++)
         ok = scale_op(trace, grows, i, factor);
-    for (size_t s = 0; ok && s < trace->n_storages; s++)
+    for (size_t s = 0; ok && s < trace->n_storages; s++) {
+        const uint64_t sample_bytes = trace->storages[s].bytes / trace->batch;
         if (grows[s])
-            ok = set(&trace->storages[s].bytes,
-                     (double)(trace->storages[s].bytes / trace->batch) * (double)batch,
+            ok = set(&trace->storages[s].bytes, (double)sample_bytes * (double)batch,
                      (double)PZI_MAX_BYTES);
+    }
     free(grows);
     return ok ? PZ_OK : PZ_ERR_MEANING;
 }

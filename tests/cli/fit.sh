@@ -54,7 +54,7 @@ assert abs(row["samples_per_s"] - 4e9 / plan["total_ns"]) < 1e-6'
     run 0 "two GPUs on the link" fit --trace "$tiny" $card --memory $memory --reserve 0 --batch 4 \
         --gpus 2 --policy swap --json
     cp out.txt two.json
-    run 0 "and one" fit --trace "$tiny" $card --memory $memory --reserve 0 --batch 4 --gpus 1 \
+    run 0 "one" fit --trace "$tiny" $card --memory $memory --reserve 0 --batch 4 --gpus 1 \
         --policy swap --json
     check "which copies faster" python3 -c 'import json
 one, two = (json.load(open(name))["rows"][0]["d2h_busy_ns"] for name in ("out.txt", "two.json"))
@@ -69,7 +69,7 @@ assert 1.9 < two / one <= 2, (one, two)'
     as_it_is=$(field 'data["largest"][0]["as_it_is"]')
     with_plan=$(field 'data["largest"][0]["with_plan"]')
     check "a plan makes it larger" test "$with_plan" -gt "$as_it_is"
-    run 0 "these and the next ones" fit --trace "$tiny" $card --memory 1GiB --reserve 0 --policy bw \
+    run 0 "they and the next ones" fit --trace "$tiny" $card --memory 1GiB --reserve 0 --policy bw \
         --batch "$as_it_is,$((as_it_is + 1)),$with_plan,$((with_plan + 1))" --json
     check "are the largest" test "$(field '[row["status"] == "yes" for row in data["rows"]] +
         [row["overhead"] is not None and row["overhead"] <= 0.05 for row in data["rows"][2:]]')" \
