@@ -10,7 +10,7 @@ CTEST = ctest --output-on-failure -j $(JOBS)
 # $(call build,FOLDER,OPTIONS)
 build = cmake -S . -B $(1) $(2) $(CMAKE_ARGS) && cmake --build $(1) -j $(JOBS)
 
-.PHONY: all bootstrap demo test test-all bench bench-peers bench-results paper fuzz lint \
+.PHONY: all bootstrap demo reproduce test test-all bench bench-peers bench-results paper fuzz lint \
 	install clean
 
 all: bootstrap
@@ -19,9 +19,14 @@ all: bootstrap
 bootstrap:
 	tools/bootstrap
 
-# What the program does, in half a minute, on the data of the tests.
+# What the program does, in a minute or two, on the data of the tests; ends with a page of it.
 demo: all
 	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) tools/demo
+
+# The paper's evaluation as a page, from training the models on; with QUICK=1 of bundled data.
+reproduce: all
+	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) PZ_VENV_DIR=build/python \
+		reproduce/run $(if $(QUICK),--quick)
 
 # Everything but the long tests, twice: as released, and under ASan and UBSan.
 test: all

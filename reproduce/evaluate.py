@@ -105,7 +105,18 @@ class Evaluation:
         found = {"weighted": self.weighted_ratios(), "classes": self.weighted_classes()}
         if self.sample:
             found["sample"] = planezip("measure", "--index", self.source.activations)
+        if self.source.captured(tables.PRETRAINED):
+            found["pretrained"] = self.pretrained()
         return found
+
+    def pretrained(self):
+        """Ratios of a network with published weights."""
+        trace = tables.load(self.source.trace(tables.PRETRAINED))
+        table = tables.load(self.source.tables(tables.PRETRAINED)[-1])
+        return [{"precision": precision, **{f"{codec}_ratio": tables.ratio(table, trace, precision,
+                                                                           codec)
+                                            for codec in tables.CODECS if tables.has(table, codec)}}
+                for precision in ("bf16", "fp32")]
 
     def weighted_ratios(self):
         codecs = [c for c in tables.CODECS if all(tables.has(t, c) for t in self.actual.values())]
@@ -258,10 +269,9 @@ class Evaluation:
 
     def fused(self):
         """GPT-2 with fused attention, where there is a trace and a table of it; else None."""
-        trace = self.source.trace("gpt2_fused")
-        found = self.source.tables("gpt2_fused")
-        if not trace.is_file() or not found:
+        if not self.source.captured(tables.FUSED):
             return None
+        trace, found = self.source.trace(tables.FUSED), self.source.tables(tables.FUSED)
         rows = planezip("sweep", "--trace", trace, "--ratios", found[-1], "--replay", "free",
                         "--as-planned", "--platform", "A,B",
                         "--budget", ",".join(f"{b}%" for b in BUDGETS),

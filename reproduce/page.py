@@ -168,6 +168,8 @@ class Page:
         parts = [self.figure_3()]
         if self.sampled:
             parts.append(self.weighted_note())
+        if self.results["ratios"].get("pretrained"):
+            parts.append(self.pretrained())
         return section("compression", "Compression", *parts, self.table_3())
 
     def figure_3(self):
@@ -217,6 +219,17 @@ class Page:
             "The same of all saved activations, weighted by bytes, as the paper's Figure 3 is: "
             "what the planner works with. Format 2 here is estimated: each tensor's measured "
             "ratio, times what format 2 gains on the sample's chunks of its model and class.")
+
+    def pretrained(self):
+        found = self.results["ratios"]["pretrained"]
+        codecs = [key for key in found[0] if key.endswith("_ratio")]
+        names = {"planezip2": "format 2", "planezip": "PlaneZip"}
+        rows = [[row["precision"].upper(), *[f"{row[key]:.2f}" for key in codecs]]
+                for row in found]
+        head = [names.get(key[:-6], key[:-6].upper()) for key in codecs]
+        return self.table(Table("pretrained", ["", *head], rows), "Published weights",
+                          "The same of a network that its makers trained: the sentence encoder "
+                          "all-MiniLM-L6-v2, in a step of further training.")
 
     def table_3(self):
         shares = {row["producer_class"]: row

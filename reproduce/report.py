@@ -25,10 +25,6 @@ BUNDLED = {
     "device <code>meta</code>, which has shapes but no data.",
     "training": "Our models were trained for a short time on other data: photographs and the text "
     "of a dictionary instead of ImageNet checkpoints and WikiText-2.",
-    "command": "This is the quick form, of bundled data: <code>make reproduce QUICK=1</code>, or "
-    "<code>make demo</code>, takes a minute. <code>make reproduce</code> trains the five models, "
-    "captures their activations over three iterations, and makes this page of them.",
-    "search": "2,000 plans looked at for each",
 }
 CAPTURES = {
     "measured": "the ratios, on all saved tensors of the five models, captured on the CPU over "
@@ -39,11 +35,14 @@ CAPTURES = {
     "recorded": BUNDLED["recorded"],
     "training": "Our models were trained for a short time on other data: photographs and text that "
     "packages ship instead of ImageNet checkpoints and WikiText-2.",
-    "command": "<code>make reproduce</code> made this page: traces, training, captures, ratio "
-    "tables and simulations. What was made is kept in its folder, and made again only where it is "
-    "missing or has changed. <code>make reproduce QUICK=1</code> makes it of bundled data.",
-    "search": "about a second for each plan",
 }
+QUICK = ("This is the quick form, of bundled data: <code>make reproduce QUICK=1</code>, or "
+         "<code>make demo</code>, takes a minute. <code>make reproduce</code> records and trains "
+         "the models, captures their activations over three iterations, and makes this page of "
+         "them.")
+FULL = ("<code>make reproduce</code> made this page: traces, training, captures, ratio tables and "
+        "simulations. What was made is kept in its folder, and made again only where it is missing "
+        "or has changed. <code>make reproduce QUICK=1</code> makes it of bundled data.")
 
 
 def sources():
@@ -57,13 +56,26 @@ def version():
     return done.stdout.strip().split("\n")[0]
 
 
-def build(output, source, search):
+def about(source, quick):
+    """What the page tells of its making."""
+    made = dict(BUNDLED if source.bundled else CAPTURES, version=version(),
+                command=QUICK if quick else FULL,
+                search="2,000 plans looked at for each" if quick else "about a second for each")
+    known = [tables.load(path) for path in
+             (source.folder / model / "about.json" for model in tables.MODELS) if path.is_file()]
+    if known:
+        low, high = (f(100 * one["matched_share"] for one in known) for f in (min, max))
+        made["measured"] += f" Of the saved bytes {low:.1f} to {high:.1f} % have a counterpart."
+    return made
+
+
+def build(output, source, quick):
     """Writes everything; returns the path of the page."""
+    search = 2000 if quick else 0
     key = [stages.digest([*sources(), *source.files()]), search]
     results = evaluate.evaluate(evaluate.Evaluation(source, output / "work", search),
                                 stages.Stages(output / "results", key))
-    about = dict(BUNDLED if source.bundled else CAPTURES, version=version())
-    page = Page(results, about)
+    page = Page(results, about(source, quick))
     text = page.html()
     for figure in page.figures:
         stages.write(output / "figures" / f"{figure.name}.svg", figure.svg())
@@ -73,6 +85,16 @@ def build(output, source, search):
     return output / "index.html"
 
 
+def source_of(options):
+    """Bundled captures of whole iterations, where there are, stand before the sample."""
+    if options.captures:
+        return tables.Source(options.captures, False)
+    captured = tables.Source(options.bundled / "captured", False)
+    if all(map(captured.captured, tables.MODELS)):
+        return captured
+    return tables.Source(options.bundled, True)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Make the page of the paper's evaluation.")
     parser.add_argument("output", type=Path)
@@ -80,15 +102,14 @@ def main():
     which.add_argument("--bundled", type=Path, metavar="DATA")
     which.add_argument("--captures", type=Path, metavar="FOLDER")
     options = parser.parse_args()
-    bundled = options.bundled is not None
-    source = tables.Source(options.bundled or options.captures, bundled)
+    source = source_of(options)
     missing = [str(path) for path in source.files() if not path.is_file()]
     missing += [f"a ratio table of {model}" for model in tables.MODELS if not source.tables(model)]
     if missing:
         sys.exit(f"planezip: {source.folder}: lacks {', '.join(missing)}; run make, or "
                  "reproduce/run")
     try:
-        path = build(options.output, source, 2000 if bundled else 0)
+        path = build(options.output, source, options.bundled is not None)
     except evaluate.Failure as failure:
         sys.exit(str(failure))
     print(os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path)

@@ -14,6 +14,8 @@ PRODUCERS = {"conv": "Conv output", "elementwise": "Elementwise", "relu": "ReLU 
              "copy": "Copy/concat", "softmax": "Softmax", "linear": "Linear output",
              "dropout": "Dropout output", "norm": "Norm in/out", "logsoftmax": "Log-softmax",
              "mask": "Dropout mask", "indices": "Indices", "pool": "Pool output"}
+# Models beyond the paper's, of which there may be captures.
+FUSED, PRETRAINED = "gpt2_fused", "minilm"
 CODECS = ("planezip2", "planezip", "zbx", "bx", "bpc", "zvc")
 
 
@@ -48,13 +50,18 @@ class Source:
         path = self.folder / model / "blocks.json"
         return load(path) if path.is_file() else {}
 
-    def files(self, models=MODELS):
+    def captured(self, model):
+        """Whether there is a trace of a model and a table for it."""
+        return self.trace(model).is_file() and bool(self.tables(model))
+
+    def files(self):
         """All that results are made of."""
-        found = [self.trace(model) for model in models]
-        for model in models:
-            found += self.tables(model)
-            found += [p for p in (self.random_table(model), self.folder / model / "blocks.json")
-                      if p and p.is_file()]
+        found = []
+        for model in (*MODELS, *(m for m in (FUSED, PRETRAINED) if self.captured(m))):
+            found += [self.trace(model), *self.tables(model)]
+            found += [path for path in (self.random_table(model),
+                                        self.folder / model / "blocks.json")
+                      if path and path.is_file()]
         return found + ([self.activations] if self.activations else [])
 
 
