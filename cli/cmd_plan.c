@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct {
     const char *trace, *ratios, *actual, *platform, *policy, *output;
@@ -230,7 +231,8 @@ static int run(char **operands, size_t count)
         return fail_usage("--policy '%s': known are %s", options.policy, names_policies());
     if (options.bound && !pz_plan_bound_available())
         return fail_usage("--bound: this build has no solver; build with GLPK, or leave it out");
-    if (options.output != NULL)
+    status = search_check(&options.search, strcmp(options.policy, PZ_POLICY_DEFAULT) == 0);
+    if (status == STATUS_OK && options.output != NULL)
         status = output_check(options.output, options.force, false);
     if (status == STATUS_OK)
         status = read_scene(scene);

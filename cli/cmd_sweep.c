@@ -632,10 +632,21 @@ static void set_defaults(void)
     own(options.engines_per_link.list, free);
 }
 
+/* Whether a policy of the sweep searches. */
+static bool searches(void)
+{
+    for (size_t i = 0; i < options.policies.count; i++)
+        if (strcmp(options.policies.words[i], PZ_POLICY_DEFAULT) == 0)
+            return true;
+    return options.policies.count == 0;
+}
+
 static int check_options(void)
 {
     int status = table_check_formats(options.csv, options.json);
 
+    if (status == STATUS_OK)
+        status = search_check(&options.search, searches());
     if (status != STATUS_OK)
         return status;
     if (options.traces.count == 0)

@@ -11,6 +11,8 @@
 
 enum { HELP_COLUMN = 26 };
 
+#define SECONDS_MAX 1e6 /* eleven days */
+
 struct common_options common;
 
 /* ---- Values ---- */
@@ -66,7 +68,14 @@ const char *option_count(const char *text, void *target)
 
 const char *option_seconds(const char *text, void *target)
 {
-    return units_parse_positive(text, target);
+    double seconds;
+    const char *problem = units_parse_positive(text, &seconds);
+
+    if (problem == NULL && seconds > SECONDS_MAX)
+        problem = "it is more than a million";
+    if (problem == NULL)
+        *(double *)target = seconds;
+    return problem;
 }
 
 const char *option_index(const char *text, void *target)

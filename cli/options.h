@@ -83,7 +83,7 @@ option_parser option_words;   /* word_list * */
 option_parser option_files;   /* word_list *; a file whose name has a comma is not split */
 option_parser option_size;    /* uint64_t *, bytes with a unit */
 option_parser option_count;   /* uint64_t *, a plain number */
-option_parser option_seconds; /* double *, above 0 */
+option_parser option_seconds; /* double *, above 0 and up to a million */
 option_parser option_index;   /* int64_t *, a plain number or -1 */
 option_parser option_width;   /* uint32_t *, bits per symbol */
 option_parser option_budget;  /* budget * */

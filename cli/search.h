@@ -2,6 +2,7 @@
 #ifndef CLI_SEARCH_H
 #define CLI_SEARCH_H
 
+#include "errors.h"
 #include "names.h"
 #include "options.h"
 
@@ -29,6 +30,23 @@ typedef struct search_options {
     OPTION(0, "slot", "SIZE", option_size, &(search).slot_bytes, \
            "size of the slots that they then lie in (64KiB)")
 /* clang-format on */
+
+/* What would be ignored is a wrong command line. */
+static inline int search_check(const search_options *search, bool searches)
+{
+    bool given = search->evaluations > 0 || search->seconds > 0 || search->seed > 0;
+
+    if (!searches && given)
+        return fail_usage("--search-plans, --search-seconds and --search-seed are for policy "
+                          "'" PZ_POLICY_DEFAULT "'");
+    if (!searches && (search->compress != PZ_COMPRESS_NONE || search->slot_bytes > 0))
+        return fail_usage("--compress and --slot are for policy '" PZ_POLICY_DEFAULT "'");
+    if (search->evaluations > 0 && search->seconds > 0)
+        return fail_usage("--search-plans and --search-seconds exclude each other");
+    if (search->slot_bytes > 0 && search->compress == PZ_COMPRESS_NONE)
+        return fail_usage("--slot: nothing is compressed without --compress");
+    return STATUS_OK;
+}
 
 static inline void search_set(const search_options *search, pz_setup *setup)
 {

@@ -395,9 +395,9 @@ PZ_API pz_status pz_policy_named(const char *name, pz_policy *policy);
 PZ_API pz_status pz_plan_make(const pz_setup *setup, const char *policy, pz_plan **plan,
                               pz_report *report, pz_diag *diag);
 
-/* A budget, found by bisection to 0.1 % of the peak, for which the policy has a plan while it has
- * none for 0.1 % less; the whole peak if nothing below it was found.  The greedy is not monotone,
- * so a smaller one may exist.  Only the predicted ratios count. */
+/* A budget for which the policy has a plan, while it has none for a byte less, nor for what was
+ * tried of the 3 % below; the whole peak if nothing below it was found.  The greedy is not
+ * monotone, so a smaller one may exist.  Only the predicted ratios count. */
 PZ_API pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy,
                                       uint64_t *budget_bytes, pz_diag *diag);
 

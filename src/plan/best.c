@@ -19,6 +19,7 @@ struct starts {
     pzi_found found;
     const pzi_candidate *candidate; /* NULL: none fits */
     bool raw, plain;
+    bool any; /* the first that fits is enough */
 };
 
 /* Evaluates the planner's draft in one mode. */
@@ -44,6 +45,8 @@ static void try_start(struct starts *s, const pzi_candidate *candidate, bool raw
 {
     pzi_candidate line = *candidate;
     bool fits[2] = {false, false};
+    if (s->any && s->candidate)
+        return;
     line.uncompressed = line.uncompressed || raw;
     for (int step = 0; step <= PZI_REPLANS && !(fits[0] && fits[1]); step++) {
         if (!pzi_candidate_draft(s->planning, &line,
@@ -199,12 +202,11 @@ pz_status pzi_best_plan(pzi_planning *p, int step, pz_plan *plan)
 pz_status pzi_best_fits(pzi_planning *p, uint64_t budget_bytes)
 {
     pz_action *actions = calloc(p->trial->n + 1, sizeof *actions);
-    struct starts s = {.planning = p, .found = {.actions = actions, .ns = INT64_MAX}};
+    struct starts s = {.planning = p, .found = {.actions = actions, .ns = INT64_MAX}, .any = true};
     if (!actions)
         return PZ_ERR_MEMORY;
     p->eval.budget_bytes = budget_bytes;
-    for (size_t i = PZI_PORTFOLIO; !s.candidate && i-- > 0;)
-        try_start(&s, &pzi_portfolio[i], false);
+    find_start(&s);
     free(actions);
     const pz_status status = no_memory(p);
     if (status != PZ_OK)

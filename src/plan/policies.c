@@ -231,13 +231,46 @@ static pz_status find_one(pzi_planning *run, const struct policy *policy, uint64
     return status;
 }
 
-#define BUDGET_STEPS 1000
+/* Searching for the least budget ----------------------------------------------------------------
+ */
 
-/* peak * step / 1000, exactly. */
-static uint64_t budget_at(uint64_t peak_bytes, int step)
+/* How far below a budget that is enough others are tried, in parts of it. */
+#define PROBES 8
+#define PROBE_PART 256
+
+/* Bisects between a budget that is not enough and one that is, down to a byte. */
+static pz_status bisect(pzi_planning *run, const struct policy *policy, uint64_t low,
+                        uint64_t *high)
 {
-    return peak_bytes / BUDGET_STEPS * (uint64_t)step +
-           peak_bytes % BUDGET_STEPS * (uint64_t)step / BUDGET_STEPS;
+    while (*high - low > 1) {
+        const uint64_t middle = low + (*high - low) / 2;
+        const pz_status status = find_one(run, policy, middle);
+        if (status == PZ_OK)
+            *high = middle;
+        else if (status == PZ_ERR_INFEASIBLE)
+            low = middle;
+        else
+            return status;
+    }
+    return PZ_OK;
+}
+
+/* What fits is not monotone in the budget, so that there may be less below what is not enough. */
+static pz_status find_least(pzi_planning *run, const struct policy *policy, uint64_t *least)
+{
+    pz_status status = bisect(run, policy, 0, least);
+    for (uint64_t k = 1; status == PZ_OK && k <= PROBES; k++) {
+        uint64_t less = *least - *least / PROBE_PART * k;
+        status = find_one(run, policy, less);
+        if (status == PZ_OK) {
+            status = bisect(run, policy, less - less / PROBE_PART, &less);
+            *least = less;
+            k = 0;
+        } else if (status == PZ_ERR_INFEASIBLE) {
+            status = PZ_OK;
+        }
+    }
+    return status;
 }
 
 pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy_name,
@@ -250,20 +283,11 @@ pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy_name,
         return status;
     pzi_planning run;
     status = run_new(&work, setup, policy, &run);
-    const uint64_t peak = setup->trace->peak_bytes[setup->platform->precision];
-    /* Bisection: nothing fits in low / 1000 of the peak, a plan for high / 1000 has been found. */
-    int low = 0, high = BUDGET_STEPS;
-    while (status == PZ_OK && high - low > 1) {
-        const int middle = (low + high) / 2;
-        status = find_one(&run, policy, budget_at(peak, middle));
-        if (status == PZ_OK)
-            high = middle;
-        else
-            low = middle;
-        status = status == PZ_ERR_INFEASIBLE ? PZ_OK : status;
-    }
+    uint64_t least = setup->trace->peak_bytes[setup->platform->precision];
     if (status == PZ_OK)
-        *budget_bytes = budget_at(peak, high);
+        status = find_least(&run, policy, &least);
+    if (status == PZ_OK)
+        *budget_bytes = least;
     pzi_planning_free(&run);
     pzi_work_free(&work);
     return explain(status, setup, policy_name, diag);

@@ -27,6 +27,9 @@ pz_status pzi_check_setup(const pz_setup *setup, pz_diag *diag)
         return pzi_fail(diag, PZ_ERR_ARGUMENT, "the setup is not initialised");
     if (setup->budget_bytes > INT64_MAX)
         return pzi_fail(diag, PZ_ERR_ARGUMENT, "the budget is above 2^63 bytes");
+    if (!(setup->search_seconds >= 0 && isfinite(setup->search_seconds)))
+        return pzi_fail(diag, PZ_ERR_ARGUMENT, "a search of %g seconds is none",
+                        setup->search_seconds);
     if (setup->compress < PZ_COMPRESS_NONE || setup->compress > PZ_COMPRESS_SOFTWARE)
         return pzi_fail(diag, PZ_ERR_ARGUMENT, "there is no such way to compress");
     if (setup->compress != PZ_COMPRESS_NONE && !can_compress(setup))

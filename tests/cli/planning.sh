@@ -70,7 +70,7 @@ assert len(same) > 20 and all(a[key] == b[key] for key in same), (a, b)'
     says "the least budget is named" 'the least budget found is [0-9]* bytes'
     least=$(sed 's/.*the least budget found is \([0-9]*\) bytes.*/\1/' err.txt)
     run 0 "the least budget" $make_plan --budget "$least"
-    refuse 1 "less than the least budget" $make_plan --budget $((least - least / 100))
+    refuse 1 "a byte less than the least budget" $make_plan --budget $((least - 1))
 }
 
 # Per cent of a peak that no double holds.
@@ -134,6 +134,20 @@ refuse 1 "no engine to compress" plan --trace "$tiny" --platform RTX4090 --budge
 refuse 2 "nobody known" plan --trace "$tiny" --platform A --budget 60% --compress third
 run 0 "a search by the clock" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0.05
 refuse 2 "no time to search" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0
+for seconds in 1e300 1e7 nan inf -1; do
+    refuse 2 "$seconds seconds of search" plan --trace "$tiny" --platform A --budget 75% \
+        --search-seconds $seconds
+done
+refuse 2 "a search with two ends" plan --trace "$tiny" --platform A --budget 75% \
+    --search-plans 100 --search-seconds 1
+refuse 2 "slots of nothing" plan --trace "$tiny" --platform A --budget 75% --slot 4096
+for search in "--search-plans 100" "--search-seconds 1" "--search-seed 1" "--compress spare"; do
+    # shellcheck disable=SC2086 # an option and its value
+    refuse 2 "a policy without a search, $search" plan --trace "$tiny" --platform A --budget 75% \
+        --policy recomp $search
+    # shellcheck disable=SC2086
+    refuse 2 "a sweep without a search, $search" sweep --trace "$tiny" --policy recomp,dte $search
+done
 refuse 2 "an unknown replay mode" plan --trace "$tiny" --platform A --budget 75% --replay both
 run 0 "a platform from a file" platform show B -o b.json
 run 0 "is a platform" plan --trace "$tiny" --platform b.json --budget 90%
