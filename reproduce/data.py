@@ -30,9 +30,12 @@ def augmentation(size):
                        v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, DEVIATION)])
 
 
-def images(batch, size):
-    """Random crops of random photographs, and which they are."""
+def images(batch, size, spread=False):
+    """Random crops of random photographs, and which they are.  spread: of different photographs,
+    the same ones every time, so that batches differ no more than they do where there are many."""
     labels = torch.randint(0, len(PHOTOGRAPHS), (batch,))
+    if spread:
+        labels = torch.arange(batch) * len(PHOTOGRAPHS) // batch
     crops = [augmentation(size)(photographs()[label]) for label in labels.tolist()]
     return torch.stack(crops), labels
 

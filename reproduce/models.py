@@ -47,7 +47,7 @@ class Model:
         """Photographs and labels, or text, as they are captured."""
         if self.text:
             return (data.sequences(self.small, TOKENS, VOCABULARY),)
-        return data.images(self.small, IMAGE[1])
+        return data.images(self.small, IMAGE[1], spread=True)
 
     def lesson_of_data(self):
         """What a step of the short training learns from.  Pieces of text begin at any position, so

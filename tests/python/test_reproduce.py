@@ -82,6 +82,10 @@ class Reproduce(unittest.TestCase):
         pictures, labels = data.images(4, 64)
         self.assertEqual((tuple(pictures.shape), labels.dtype), ((4, 3, 64, 64), torch.int64))
         self.assertGreater(pictures.std().item(), 0.3)
+        spread = [data.images(4, 64, spread=True) for _ in range(2)]
+        self.assertEqual(spread[0][1].tolist(), [0, 4, 8, 12])
+        self.assertEqual(spread[1][1].tolist(), [0, 4, 8, 12])
+        self.assertFalse(torch.equal(spread[0][0], spread[1][0]))
         text = data.sequences(2, 100, models.VOCABULARY)
         self.assertEqual(tuple(text.shape), (2, 100))
         self.assertGreater(len(set(text.flatten().tolist())), 20)
