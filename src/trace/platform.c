@@ -120,6 +120,29 @@ static const pz_platform builtin[] = {
         .precision = PZ_BF16,
         .memory_bytes = UINT64_C(96) << 30,
     },
+    {
+        /* The codec's rate is that of format 2, FP32, to encode, which is the slower direction. */
+        .name = "CPU-disk",
+        .description =
+            "16 cores of an EPYC CPU, FP32, disk of 1 GB/s; format 2 on one of the cores",
+        .source =
+            "codec: one EPYC core, AVX2, measured (bench/results/README.md); 3.24 GHz with two "
+            "FMA units of 256 bits, 8 channels of DDR4-3200; fractions as platform A; disk "
+            "assumed",
+        .math_flops = 1659e9,
+        .math_fraction = 0.7,
+        .memory_bps = 204.8e9,
+        .memory_fraction = 0.8,
+        .d2h_bps = 1e9,
+        .h2d_bps = 1e9,
+        .gpus_per_link = 1,
+        .launch_ns = 4000,
+        .transfer_ns = 100000,
+        .software_bps = 1.23e9,
+        .software_share = 0.0625,
+        .precision = PZ_FP32,
+        .memory_bytes = UINT64_C(128) << 30,
+    },
 };
 
 static const char *const precisions[] = {"fp32", "bf16", NULL};
