@@ -1,7 +1,7 @@
 /* PlaneZip: lossless bit-plane compression of tensors.  This header: versions, statuses, the codec
  * of tensor streams (docs/format.md, docs/format2.md), files of tensors, and the container
  * (docs/container.md).
- * Planning and simulation: planezip/plan.h.
+ * Planning and simulation: planezip/plan.h.  Swapping tensors: planezip/engine.h.
  *
  * The codec is stateless: every pz_stream_ function may be called from any thread at any time,
  * keeps nothing between calls, allocates nothing, and never touches memory outside the buffers that
@@ -58,7 +58,10 @@ PZ_API const char *pz_version(void);
     X(PZ_ERR_CHECK, "stored data is damaged: a checksum does not match")               \
     X(PZ_ERR_MODE, "a chunk has a mode that needs exponents, and there are none")      \
     X(PZ_ERR_MASK, "a map or mask of coded symbols is not valid")                      \
-    X(PZ_ERR_RANGE, "a coded number is outside its range")
+    X(PZ_ERR_RANGE, "a coded number is outside its range")                             \
+    X(PZ_ERR_FULL, "the storage is full")                                              \
+    X(PZ_ERR_BUSY, "what is asked for is in use, or there is no room in the queue")    \
+    X(PZ_ERR_CANCELLED, "the transfer was cancelled")
 
 typedef enum pz_status {
 #define PZ_STATUS_ENUM(name, text) name,

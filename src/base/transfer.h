@@ -15,6 +15,14 @@ static inline bool pzi_compression_pays(double ratio, double link_bps, double co
     return codec_bps > link_bps && ratio > 1.0;
 }
 
+/* What a transfer through the codec takes, set-up apart: max(m / (c gamma), m / B_CE) in
+ * nanoseconds. */
+static inline double pzi_coded_transfer_ns(uint64_t bytes, double ratio, double link_bps,
+                                           double codec_bps)
+{
+    return fmax((double)bytes * 1e9 / link_bps / ratio, (double)bytes * 1e9 / codec_bps);
+}
+
 /* x_t = min(m / gamma, max(m / (c gamma), m / B_CE)), plus the set-up of a transfer, in nanoseconds
  * rounded up; at most 2^62.  bytes is m, ratio is c, link_bps is gamma, codec_bps is B_CE. */
 static inline int64_t pzi_transfer_ns(uint64_t bytes, double ratio, double link_bps,
@@ -23,7 +31,7 @@ static inline int64_t pzi_transfer_ns(uint64_t bytes, double ratio, double link_
     const double most = (double)(INT64_C(1) << 62);
     double ns = (double)bytes * 1e9 / link_bps;
     if (pzi_compression_pays(ratio, link_bps, codec_bps))
-        ns = fmax(ns / ratio, (double)bytes * 1e9 / codec_bps);
+        ns = pzi_coded_transfer_ns(bytes, ratio, link_bps, codec_bps);
     return setup_ns + (int64_t)fmin(ceil(ns), most);
 }
 
