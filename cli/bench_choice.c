@@ -6,6 +6,7 @@
 #include "bench_codec.h"
 #include "errors.h"
 #include "memory.h"
+#include "names.h"
 #include "units.h"
 
 #include <string.h>
@@ -45,6 +46,22 @@ static void add_peer(bench_choice *choice, unsigned peer)
         choice->missing_peers[choice->missing_count++] = pzb_peer_name(peer);
 }
 
+static bool has_peer(const bench_choice *choice, unsigned peer)
+{
+    for (size_t i = 0; i < choice->peer_count; i++)
+        if (choice->peers[i] == peer)
+            return true;
+    return false;
+}
+
+static bool has_ours(const bench_choice *choice, const char *name)
+{
+    for (size_t i = 0; i < choice->ours_count; i++)
+        if (strcmp(choice->ours[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* The index of a peer; past the last one if there is none of that name. */
 static unsigned find_peer(const char *name)
 {
@@ -55,12 +72,14 @@ static unsigned find_peer(const char *name)
     return peer;
 }
 
+/* Once, however often it is named. */
 static int choose_named(const char *name, bench_choice *choice)
 {
     const unsigned peer = find_peer(name);
 
     if (bench_codec_is_ours(name)) {
-        choice->ours[choice->ours_count++] = name;
+        if (!has_ours(choice, name))
+            choice->ours[choice->ours_count++] = name;
         return STATUS_OK;
     }
     if (pzb_peer_name(peer) == NULL)
@@ -69,7 +88,8 @@ static int choose_named(const char *name, bench_choice *choice)
         return fail(NULL, NULL, "install it, or leave the codec out",
                     "codec %s needs %s, which is not on this machine", name,
                     pzb_peer_library(peer));
-    add_peer(choice, peer);
+    if (!has_peer(choice, peer))
+        add_peer(choice, peer);
     return STATUS_OK;
 }
 
@@ -104,17 +124,13 @@ static bool is_wanted(const word_list *wishes, const char *name)
 
 static int check_isas(const word_list *wishes)
 {
-    const char *names = pz_isa_name(0);
-
-    for (unsigned k = 1; k < pz_isa_count(); k++)
-        names = memory_text("%s, %s", names, pz_isa_name(k));
     for (size_t i = 0; i < wishes->count; i++) {
         unsigned k = 0;
 
         while (k < pz_isa_count() && strcmp(pz_isa_name(k), wishes->words[i]) != 0)
             k++;
         if (k == pz_isa_count())
-            return fail_usage("--isa '%s': this machine has %s", wishes->words[i], names);
+            return fail_usage("--isa '%s': this machine has %s", wishes->words[i], names_isas());
     }
     return STATUS_OK;
 }
@@ -149,6 +165,14 @@ static void choose_default_threads(bench_choice *choice)
     choice->threads[choice->thread_count++] = all;
 }
 
+static void add_threads(bench_choice *choice, unsigned count)
+{
+    for (size_t i = 0; i < choice->thread_count; i++)
+        if (choice->threads[i] == count)
+            return;
+    choice->threads[choice->thread_count++] = count;
+}
+
 static int choose_threads(const word_list *wishes, bench_choice *choice)
 {
     enum { DEFAULTS_MAX = 32 };
@@ -160,13 +184,34 @@ static int choose_threads(const word_list *wishes, bench_choice *choice)
         if (units_parse_count(wishes->words[i], &count) != NULL || count > PZ_THREADS_MAX)
             return fail_usage("--threads '%s': it must be a number from 0 to %d", wishes->words[i],
                               PZ_THREADS_MAX);
-        choice->threads[choice->thread_count++] = count > 0 ? (unsigned)count : processors();
+        add_threads(choice, count > 0 ? (unsigned)count : processors());
     }
     if (wishes->count == 0)
         choose_default_threads(choice);
     /* One thread is timed for every instruction set anyway. */
     if (choice->thread_count == 1 && choice->threads[0] == 1)
         choice->thread_count = 0;
+    return STATUS_OK;
+}
+
+static bool is_for_profiles(const char *codec)
+{
+    pz_mode mode;
+
+    return pz_mode_named(codec, 8, &mode) == PZ_OK && mode.format == PZ_FORMAT_1;
+}
+
+/* Format 2 and the peers take their symbols from the type. */
+static int check_profiles(const bench_choice *choice)
+{
+    bool paper = false, used = false;
+
+    for (size_t i = 0; i < choice->profile_count; i++)
+        paper |= choice->profiles[i] == PZ_PROFILE_PAPER;
+    for (size_t i = 0; i < choice->ours_count; i++)
+        used |= is_for_profiles(choice->ours[i]);
+    if (paper && !used)
+        return fail_usage("--profile paper is for the paper's format, as in --codec planezip");
     return STATUS_OK;
 }
 
@@ -178,7 +223,7 @@ static int choose_profiles(const word_list *wishes, bench_choice *choice)
             return fail_usage("--profile '%s': known are native and paper", wishes->words[i]);
     if (wishes->count == 0)
         choice->profiles[choice->profile_count++] = PZ_PROFILE_NATIVE;
-    return STATUS_OK;
+    return check_profiles(choice);
 }
 
 int bench_choose(const bench_wishes *wishes, bench_choice *choice)

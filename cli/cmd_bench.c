@@ -53,7 +53,8 @@ static const char *parse_runs(const char *text, void *target)
 static const option bench_options[] = {
     OPTION('d', "dtype", "TYPE", option_dtype, &options.file.dtype,
            "type of the elements of raw files, and of .npy files\n"
-           "that do not name it: bf16, f32, i64, bool, ..."),
+           "that do not name it: bf16, f32, i64, bool, ...; a file\n"
+           "that names another one is refused"),
     OPTION(0, "format", "KIND", option_kind, &options.file.kind,
            "raw, npy or safetensors; auto (default) looks at the file"),
     OPTION(0, "index", "CSV", option_text, &options.index,

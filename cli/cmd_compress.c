@@ -61,7 +61,8 @@ static const char *parse_segment(const char *text, void *target)
 static const option compress_options[] = {
     OPTION('d', "dtype", "TYPE", option_dtype, &options.packing.file.dtype,
            "type of the elements of raw files, and of .npy files\n"
-           "that do not name it: bf16, f32, i64, bool, ..."),
+           "that do not name it: bf16, f32, i64, bool, ...; a file\n"
+           "that names another one is refused"),
     OPTION('s', "shape", "N,N,...", parse_shape, &options.packing.file,
            "shape of raw files; without it, a vector"),
     OPTION(0, "format", "KIND", option_kind, &options.packing.file.kind,

@@ -280,8 +280,8 @@ static void print_results(const struct scene *scene, const table *results)
     const planned *self = &scene->planned;
 
     if (options.json) {
-        json_show(json_pack("{s:f, s:o, s:o}", "overhead", scene->report.overhead, "policy",
-                            json_word(self->info.policy), "tensors", table_json(results)),
+        json_show(json_pack("{s:f, s:s, s:o}", "overhead", scene->report.overhead, "policy",
+                            self->info.policy, "tensors", table_json(results)),
                   stdout);
         return;
     }

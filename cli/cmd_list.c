@@ -223,15 +223,18 @@ static json_t *format_json(const pz_reader *reader)
 static json_t *listing_json(const struct listing *self)
 {
     json_t *tensors = table_json(self->rows), *metadata = source_metadata(self->reader), *row;
+    json_t *const listing = json_object();
     size_t index;
 
     json_array_foreach(tensors, index, row) json_object_set_new(
         row, "shape", json_loads(json_string_value(json_object_get(row, "shape")), 0, NULL));
-    return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o}", "file", json_word(self->in.name),
-                     "source_format", format_json(self->reader), "raw_bytes",
-                     (json_int_t)self->sum.raw_bytes, "stored_bytes",
-                     (json_int_t)self->sum.stored_bytes, "metadata",
-                     metadata != NULL ? metadata : json_null(), "tensors", tensors);
+    json_set_word(listing, "file", self->in.name);
+    json_object_update_new(
+        listing, json_pack("{s:o, s:I, s:I, s:o, s:o}", "source_format", format_json(self->reader),
+                           "raw_bytes", (json_int_t)self->sum.raw_bytes, "stored_bytes",
+                           (json_int_t)self->sum.stored_bytes, "metadata",
+                           metadata != NULL ? metadata : json_null(), "tensors", tensors));
+    return listing;
 }
 
 static void print_metadata(const pz_reader *reader)
@@ -286,7 +289,7 @@ static int list_file(const char *name, bool heading, json_t *files)
     if (self.in.error != 0)
         status = source_fail(&self.in);
     else if (result != PZ_OK)
-        status = fail_status(name, result, &self.diag);
+        status = fail_container(name, result, &self.diag);
     source_close(&self.in);
     return status;
 }

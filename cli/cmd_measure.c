@@ -21,8 +21,8 @@ static const option measure_options[] = {
            "type of the elements: f32, bf16, f16, f64, i64 ... i8,\n"
            "u64 ... u8, bool, c64, c128, f8_e4m3, f8_e5m2, ..."),
     OPTION('w', "width", "W", option_width, &options.width,
-           "bits per symbol instead: 8, 16, 32 or 64; without --dtype\n"
-           "planezip2 takes integers of this width"),
+           "bits per symbol instead: 8, 16, 32 or 64; planezip2 takes\n"
+           "integers of this width"),
     SWITCH(0, "native", &options.native,
            "symbols as wide as the elements, as planezip2 takes them\n"
            "anyway, instead of 16 bits for bf16 and f16 and 32 for all\n"
@@ -96,7 +96,7 @@ static int measure_file(const char *file, const sizes_symbols *symbols, sizes *s
     if (status != STATUS_OK)
         return status;
     if (options.dtype != 0 && content.bytes * 8 % pz_dtype_bits(options.dtype) != 0) {
-        status = fail(file, NULL, "check --dtype, or give --width",
+        status = fail(file, NULL, "check --dtype, or give --width instead",
                       "%zu bytes are not a whole number of %s elements", content.bytes,
                       pz_dtype_name(options.dtype));
         input_free(&content);
@@ -180,10 +180,10 @@ static int run(char **files, size_t count)
         return fail_usage("a file is missing");
     if (options.dtype == 0 && options.width == 0)
         return fail_usage("--dtype or --width is missing; the files do not tell their type");
+    if (options.dtype != 0 && options.width != 0)
+        return fail_usage("--dtype and --width exclude each other");
     if (options.native && options.dtype == 0)
         return fail_usage("--native needs --dtype");
-    if (options.native && options.width != 0)
-        return fail_usage("--native and --width exclude each other");
     if (options.to_bf16 && options.dtype != PZ_DTYPE_F32)
         return fail_usage("--to-bf16 needs --dtype f32");
     return run_files(files, count);

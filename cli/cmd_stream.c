@@ -138,7 +138,8 @@ static const char *decode_hint(pz_status status)
         return "free some memory";
     default:
         return options.mode.format == PZ_FORMAT_1
-                   ? "check --codec, --width and --raw-bytes, or get the file again"
+                   ? "check --width, --raw-bytes and whether --codec is planezip2, or get the "
+                     "file again"
                    : "check --codec, --width, --exponent-bits and --raw-bytes, or get the file "
                      "again";
     }

@@ -122,7 +122,7 @@ static const char *status_hint(pz_status status)
     case PZ_ERR_SYNTAX:
         return "check that the file is complete JSON";
     case PZ_ERR_FORMAT:
-        return "give a file of the kind and version that this option wants";
+        return "check that it is the right file";
     case PZ_ERR_MEANING:
         return "correct the field or make the file anew";
     case PZ_ERR_MISMATCH:
@@ -131,8 +131,6 @@ static const char *status_hint(pz_status status)
         return "raise the budget";
     case PZ_ERR_DATAFLOW:
         return "make the plan anew";
-    case PZ_ERR_CHECK:
-        return "get the file again, or save what is whole with decompress --salvage";
     default:
         return "check the file";
     }
@@ -198,6 +196,15 @@ static int fail_call(const char *file, pz_status status, const pz_diag *diag, co
 int fail_status(const char *file, pz_status status, const pz_diag *diag)
 {
     return fail_call(file, status, diag, status_hint(status));
+}
+
+int fail_container(const char *file, pz_status status, const pz_diag *diag)
+{
+    const bool is_part = status == PZ_ERR_CHECK || status == PZ_ERR_TRUNCATED;
+
+    return fail_call(file, status, diag,
+                     is_part ? "get the file again, or save what is whole with decompress --salvage"
+                             : status_hint(status));
 }
 
 int fail_run(const char *trace, const char *platform, pz_status status, const pz_diag *diag)

@@ -20,6 +20,9 @@ int fail_errno(const char *file, const char *what);
 /* A failed call of the library about a file; diag may be NULL or empty. */
 int fail_status(const char *file, pz_status status, const pz_diag *diag);
 
+/* The same about a container, of which something can be saved. */
+int fail_container(const char *file, pz_status status, const pz_diag *diag);
+
 /* The same about a trace on a platform, both as they were given. */
 int fail_run(const char *trace, const char *platform, pz_status status, const pz_diag *diag);
 

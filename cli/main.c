@@ -2,12 +2,14 @@
 #include "commands.h"
 #include "errors.h"
 #include "memory.h"
+#include "names.h"
 #include "options.h"
 #include "output.h"
 
 #include <planezip/planezip.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const verb *const verbs[] = {
@@ -39,6 +41,16 @@ static int print_verb_help(const verb *self)
     return STATUS_OK;
 }
 
+/* The library would do without the one that it cannot have. */
+static int check_isa(void)
+{
+    const char *wanted = getenv("PZ_ISA");
+
+    if (wanted == NULL || wanted[0] == '\0' || strcmp(wanted, pz_isa_active()) == 0)
+        return STATUS_OK;
+    return fail_usage("PZ_ISA='%s': this machine has %s", wanted, names_isas());
+}
+
 static int run_command(const command *self, char **words, size_t count)
 {
     size_t operands = 0;
@@ -54,7 +66,8 @@ static int run_command(const command *self, char **words, size_t count)
         options_help(self);
         return STATUS_OK;
     }
-    return self->run(words, operands);
+    status = check_isa();
+    return status == STATUS_OK ? self->run(words, operands) : status;
 }
 
 static bool is_help(const char *word)

@@ -61,6 +61,15 @@ const char *names_policies(void)
     return names;
 }
 
+const char *names_isas(void)
+{
+    const char *names = pz_isa_name(0);
+
+    for (unsigned i = 1; i < pz_isa_count(); i++)
+        names = memory_text("%s, %s", names, pz_isa_name(i));
+    return names;
+}
+
 /* The place of text in a list of words, or -1. */
 static int find(const char *text, const char *const *words, size_t count)
 {

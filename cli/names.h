@@ -22,6 +22,9 @@ const char *names_stream_codec(pz_mode mode);
 /* The names of all policies in one line, which lives until the end. */
 const char *names_policies(void);
 
+/* The instruction sets of this machine in one line, which lives until the end. */
+const char *names_isas(void);
+
 option_parser option_precision;    /* pz_precision * */
 option_parser option_signature;    /* pz_signature * */
 option_parser option_replay;       /* pz_replay * */

@@ -372,25 +372,37 @@ void table_csv(const table *self)
 
 /* ---- JSON ---- */
 
-json_t *json_word(const char *word)
+static void set(json_t *object, const char *field, json_t *value)
 {
-    json_t *value = json_string(word);
-    char *clean;
-
-    if (value != NULL)
-        return value;
-    clean = memory_text("%s", word);
-    for (char *c = clean; *c != '\0'; c++)
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
-    return json_string(clean);
+    if (json_object_set_new(object, field, value) != 0)
+        memory_fail();
 }
 
+void json_set_word(json_t *object, const char *field, const char *word)
+{
+    json_t *const value = json_string(word);
+    const size_t bytes = strlen(word);
+    char *clean, *digits;
+
+    if (value != NULL) {
+        set(object, field, value);
+        return;
+    }
+    clean = memory_text("%s", word);
+    digits = memory_keep(2 * bytes + 1, 1);
+    for (size_t i = 0; i < bytes; i++) {
+        snprintf(digits + 2 * i, 3, "%02x", (unsigned)(unsigned char)word[i]);
+        if ((unsigned char)word[i] >= 0x80)
+            clean[i] = '?';
+    }
+    set(object, field, json_string(clean));
+    set(object, memory_text("%s_hex", field), json_string(digits));
+}
+
+/* Of any cell but a word. */
 static json_t *cell_json(const cell *value)
 {
     switch (value->kind) {
-    case CELL_WORD:
-        return json_word(value->as.word);
     case CELL_INT:
         return json_integer(value->as.integer);
     case CELL_REAL:
@@ -406,10 +418,14 @@ json_t *table_row_json(const table *self, size_t row)
 {
     json_t *object = json_object();
 
-    for (size_t c = 0; c < self->column_count; c++)
-        if (json_object_set_new(object, self->columns[c].field,
-                                cell_json(&self->cells[row * self->column_count + c])) != 0)
-            memory_fail();
+    for (size_t c = 0; c < self->column_count; c++) {
+        const cell *value = &self->cells[row * self->column_count + c];
+
+        if (value->kind == CELL_WORD)
+            json_set_word(object, self->columns[c].field, value->as.word);
+        else
+            set(object, self->columns[c].field, cell_json(value));
+    }
     return object;
 }
 

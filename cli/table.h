@@ -63,8 +63,9 @@ void table_record(const table *self, FILE *stream);
 json_t *table_json(const table *self);
 json_t *table_row_json(const table *self, size_t row);
 
-/* A text that may be no UTF-8, as names of files may be: '?' stands for its other bytes then. */
-json_t *json_word(const char *word);
+/* Adds a text that may be no UTF-8, as names of files may be: '?' stands for its other bytes then,
+ * and all of its bytes are beside it in hexadecimal, in the field NAME_hex. */
+void json_set_word(json_t *object, const char *field, const char *word);
 
 /* Prints and releases value; NULL is one for which there was no memory. */
 void json_show(json_t *value, FILE *stream);

@@ -100,6 +100,16 @@ static int open_raw(tensors *self)
                 "it is neither .npy nor .safetensors");
 }
 
+/* Whether the type that was told for the elements, if any, is the one that the file names. */
+static int check_dtype(const tensors *self, pz_dtype dtype)
+{
+    if (self->options->dtype == 0 || self->options->dtype == dtype)
+        return STATUS_OK;
+    return fail(self->in->name, NULL, "leave --dtype out, or use --format raw",
+                "its elements are %s, not %s", pz_dtype_name(dtype),
+                pz_dtype_name(self->options->dtype));
+}
+
 static int open_npy(tensors *self)
 {
     pz_diag diag = {0};
@@ -117,7 +127,8 @@ static int open_npy(tensors *self)
     if (result != PZ_OK)
         return fail_status(self->in->name, result, &diag);
     self->count = 1;
-    return check_size(self, self->npy.data_bytes);
+    status = check_dtype(self, self->npy.dtype);
+    return status == STATUS_OK ? check_size(self, self->npy.data_bytes) : status;
 }
 
 static int open_safetensors(tensors *self)
@@ -137,7 +148,10 @@ static int open_safetensors(tensors *self)
     if (result != PZ_OK)
         return fail_status(self->in->name, result, &diag);
     self->count = pz_safetensors_count(self->safetensors);
-    return check_size(self, pz_safetensors_data_bytes(self->safetensors));
+    for (size_t i = 0; i < self->count && status == STATUS_OK; i++)
+        status = check_dtype(self, pz_safetensors_tensor(self->safetensors, i)->dtype);
+    return status == STATUS_OK ? check_size(self, pz_safetensors_data_bytes(self->safetensors))
+                               : status;
 }
 
 /* By its first bytes; what is neither of the others is raw. */

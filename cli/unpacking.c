@@ -28,7 +28,8 @@ const pz_metadata *unpacking_metadata(const pz_reader *reader, const char *key)
 
 static int fail_reader(const struct unpacking *self, pz_status status, const pz_diag *diag)
 {
-    return self->in->error != 0 ? source_fail(self->in) : fail_status(self->in->name, status, diag);
+    return self->in->error != 0 ? source_fail(self->in)
+                                : fail_container(self->in->name, status, diag);
 }
 
 /* Without memory nothing is known about the data, so nothing may stand for it. */

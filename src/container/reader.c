@@ -29,8 +29,7 @@ static pz_status fail_source(const pz_reader *reader, uint64_t at, pz_status sta
     pzi_reader_place(reader, at, path);
     if (status == PZ_ERR_TRUNCATED)
         return pzi_fail_at(diag, status, path,
-                           "the file ends here: it is unfinished or was cut off; save what is "
-                           "there with decompress --salvage");
+                           "the file ends here: it is unfinished or was cut off");
     return pzi_fail_at(diag, status, path, "%s", pz_status_text(status));
 }
 

@@ -78,8 +78,8 @@ pz_status pzi_footer_load(const uint8_t from[PZI_FOOTER_BYTES], uint64_t *index_
 {
     if (memcmp(from + 24, end_magic, sizeof end_magic) != 0)
         return pzi_fail_at(diag, PZ_ERR_TRUNCATED, "footer",
-                           "the file does not end with its footer: it is unfinished or was cut "
-                           "off; save what is there with decompress --salvage");
+                           "the file does not end with its footer: it is unfinished, was cut off, "
+                           "or has other bytes behind it");
     if (pzi_load_le64(from + 16) != XXH3_64bits(from, 16))
         return pzi_fail_at(diag, PZ_ERR_CHECK, "footer", "its checksum does not match");
     *index_at = pzi_load_le64(from);

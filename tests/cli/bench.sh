@@ -79,9 +79,14 @@ check "give two widths" test "$(field '[row["width_bits"] for row in data["rows"
 run 0 "both profiles of floats" bench --size 32KiB --runs 1 -T 1 --isa scalar --codec planezip \
     --json -p native,paper -d f32 f32.raw
 check "give one" test "$(field '[row["width_bits"] for row in data["rows"]]')" = "[32]"
-run 0 "both profiles of format 2" bench --size 32KiB --runs 1 -T 1 --isa scalar \
-    --codec planezip2 --json -p native,paper -d i64 f32.raw
-check "are the same" test "$(field '[row["width_bits"] for row in data["rows"]]')" = "[64]"
+run 0 "both profiles of both formats" bench --size 32KiB --runs 1 -T 1 --isa scalar \
+    --codec planezip2,planezip --json -p native,paper -d i64 f32.raw
+check "are the same in format 2" test "$(field '[(row["codec"], row["width_bits"])
+    for row in data["rows"]]')" = "[('planezip2', 64), ('planezip', 64), ('planezip', 32)]"
+run 0 "codecs, threads and profiles that are named twice" bench --size 32KiB --runs 1 \
+    --isa scalar,scalar -T 2,2 --codec planezip2,planezip2 -p native,native --json -d f32 f32.raw
+check "are timed once" test "$(field '[(row["threads"], row["clock"])
+    for row in data["rows"]]')" = "[(1, 'cpu'), (2, 'wall')]"
 run 0 "what the machine has" bench --size 32KiB --runs 1 -T 1 --json -d f32 f32.raw
 check "peers are timed or missing" test "$(field '{row["codec"] for row in data["rows"]
     if row["isa"] is None} | set(data["missing_peers"])
@@ -105,6 +110,8 @@ says "the codecs are listed" 'known are .*planezip, .*, lz4, zstd'
 refuse 2 "an unknown instruction set" bench --isa mmx -d f32 f32.raw
 says "those of the machine are listed" 'this machine has scalar'
 refuse 2 "an unknown profile" bench --profile small -d f32 f32.raw
+refuse 2 "a profile without its format" bench -p paper -c planezip2 -d f32 f32.raw
+says "what it is for is told" 'paper.s format, as in --codec planezip'
 refuse 2 "too many threads" bench -T 1025 -d f32 f32.raw
 refuse 2 "no number of threads" bench -T two -d f32 f32.raw
 refuse 2 "a size that is no multiple" bench --size 5000 -d f32 f32.raw

@@ -62,6 +62,14 @@ check "is empty" cmp back nothing
 run 0 "elements without a name" compress -d bf16 void.npy
 run 0 "have the type that was told" list --json void.npy.pz
 check "bf16" test "$(field 'data["files"][0]["tensors"][0]["dtype"]')" = bf16
+refuse 1 "a type that an .npy file does not name" compress -d bf16 -o other.pz f32.npy
+says "both are told" "its elements are f32, not bf16"
+is_absent "nothing is written" other.pz
+run 0 "the type that it names" compress -d f32 -o same.pz f32.npy
+check "changes nothing" cmp same.pz f32.npy.pz
+refuse 1 "a type that a .safetensors file does not name" compress -d c64 -o other.pz \
+    model.safetensors
+says "it is told" "its elements are .*, not c64; leave --dtype out"
 run 0 "safetensors as raw" compress --format raw -d u8 -o as_raw.pz model.safetensors
 "$PLANEZIP" decompress as_raw.pz -o back -f
 check "is the same" cmp back model.safetensors
@@ -206,6 +214,12 @@ refuse 1 "a damaged head" decompress many_head.pz
 run 0 "salvage by the index, past the head" decompress --salvage many_head.pz
 check "nothing is lost" cmp many_head raw
 run 1 "list of an unfinished file" list many_cut.pz
+says "what can be saved is told" 'unfinished.*; get .*, or save .* decompress --salvage$'
+(cat many.pz && echo more) >many_more.pz
+refuse 1 "a file with bytes behind it" decompress -o back -f many_more.pz
+says "they are told" 'there are bytes behind it'
+refuse 1 "no container at all" test raw
+says "what to do is told" '; check that it is the right file$'
 
 # Several files: going on after one that fails.
 run 1 "compress goes on" compress -f f32.npy missing.npy big_endian.npy fortran.npy

@@ -128,7 +128,7 @@ for name in 'a; rm -rf' 'a; use b' "$long"; do
 done
 sed 's/"planezip-trace"/"a; use b"/' "$tiny" >named.json
 refuse 1 "a format that looks like advice" trace check named.json
-says "is shown whole" 'is "a; use b", expected "planezip-trace" (format); give a file'
+says "is shown whole" 'is "a; use b", expected "planezip-trace" (format); check that it is'
 
 # JSON that is cut anywhere.  trace check goes on after a wrong file, so one run sees all cuts.
 python3 - "$tiny" <<'PYTHON'

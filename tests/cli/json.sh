@@ -29,6 +29,16 @@ run 0 "a name that is no UTF-8" measure -w 32 --json raw
 cp raw "$(printf 'latin\351')"
 run 0 "a name that is no UTF-8" measure -w 32 --json "$(printf 'latin\351')"
 is_json "it is JSON" out.txt
+run 0 "compress such a name" compress -d f32 --json "$(printf 'latin\351')"
+is_json "it is JSON" out.txt
+check "it is there in hexadecimal" test "$(field '[(row["file"], bytes.fromhex(row["file_hex"]),
+    bytes.fromhex(row["output_hex"])) for row in data["files"]]')" = \
+    "[('latin?', b'latin\\xe9', b'latin\\xe9.pz')]"
+run 0 "list it" list --json "$(printf 'latin\351.pz')"
+check "names of files and tensors are" test "$(field 'data["files"][0]["file_hex"] + " " +
+    data["files"][0]["tensors"][0]["name_hex"]')" = "6c6174696ee92e707a 6c6174696ee9"
+run 0 "a name that is UTF-8" compress -d f32 --json -f raw
+check "stands for itself" test "$(field '"file_hex" in data["files"][0]')" = False
 run 0 "the timeline" simulate --trace "$tiny" --plan plan.json --platform A --timeline timeline.json
 is_json "it is JSON" timeline.json
 run 0 "the timeline on standard output" simulate --trace "$tiny" --plan plan.json --platform A \

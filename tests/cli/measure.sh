@@ -40,8 +40,8 @@ check "is taken" test "$(field 'data["all"]["width_bits"]')" -eq 64
 
 # planezip2 takes its symbols from the type, and integers where only a width is told.
 sample 40000 >sample
-for case in "f32 --dtype=f32" "f32 --dtype=f32 --native" "f32 --dtype=f32 --width=8" \
-    "i32 --width=32" "u16 --width=16" "f64 --dtype=f64" "c64 --dtype=f32"; do
+for case in "f32 --dtype=f32" "f32 --dtype=f32 --native" "i32 --width=32" \
+    "u16 --width=16" "f64 --dtype=f64" "c64 --dtype=f32"; do
     # shellcheck disable=SC2086 # words
     run 0 "$case" measure ${case#* } --json sample
     cp out.txt measure.json
@@ -55,7 +55,10 @@ assert measured["planezip2_bytes"] == stored["stream_bytes"]
 assert all(measured[mode + "_blocks"] == stored[mode + "_blocks"] for mode in "eidc")'
 done
 refuse 2 "native without a type" measure --native zeros
-refuse 2 "native and a width" measure --native --dtype f32 --width 8 zeros
+refuse 2 "native and a width" measure --native --width 8 zeros
+refuse 2 "a type and a width" measure --dtype f32 --width 8 zeros
+says "they exclude each other" '--dtype and --width exclude each other'
+refuse 2 "a width, rounded to bf16" measure --to-bf16 --width 16 zeros
 refuse 2 "to bf16 from another type" measure --to-bf16 --dtype f64 zeros
 refuse 1 "half an element" measure --dtype f64 bf16
 refuse 2 "an unknown type" measure --dtype f17 bf16

@@ -69,7 +69,7 @@ says "the codec is named" 'codec planezip has none; give --codec planezip2;'
 refuse 2 "exponents of no type" stream encode -w 32 -c planezip2 -e 7 300001 out
 "$PLANEZIP" stream encode -w 32 -e 8 -c planezip2 -f 300001 coded
 refuse 1 "format 2 as format 1" stream decode -w 32 --raw-bytes 300001 coded out
-says "the codec may be wrong" 'check --codec, '
+says "the codec may be wrong" 'whether --codec is planezip2, '
 refuse 1 "other symbols" stream decode -w 16 -e 5 -c planezip2 --raw-bytes 300001 coded out
 says "the place has no block" ' (chunk [0-9]*, bit [0-9]*); check .* --exponent-bits '
 is_absent "nothing is written" out

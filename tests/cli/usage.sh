@@ -142,4 +142,17 @@ run 0 "a value after =" plan --trace="$tiny" --platform=A --budget=100%
 run 0 "-q prints nothing" trace check -q "$tiny"
 check "and there is nothing" test ! -s out.txt
 
+# An instruction set that is not there: the program says so, the library would do without.
+for isa in no-such-isa AVX2; do
+    export PZ_ISA=$isa
+    refuse 2 "PZ_ISA=$isa" platform list
+    says "those of the machine are listed" "PZ_ISA='$isa': this machine has scalar"
+    run 0 "the help with PZ_ISA=$isa" platform list --help
+done
+for isa in scalar ''; do
+    export PZ_ISA=$isa
+    run 0 "PZ_ISA='$isa'" platform list
+done
+unset PZ_ISA
+
 finish

@@ -201,6 +201,17 @@ class Ends(Files):
         gc.collect()
         self.assertEqual(os.listdir("/proc/self/fd"), before)
 
+    def test_bytes_behind_the_end_or_missing(self):
+        path = self.model()
+        whole = path.read_bytes()
+        for data in whole + b"more", whole[:-100]:
+            path.write_bytes(data)
+            with self.assertRaises(planezip.PlaneZipError) as caught:
+                planezip.open(path)
+            self.assertEqual(caught.exception.status, "PZ_ERR_TRUNCATED")
+            self.assertIn("was cut off, or has other bytes behind it", caught.exception.text)
+            self.assertNotIn("--", str(caught.exception))
+
     def test_a_file_that_shrinks(self):
         path = self.model()
         with planezip.open(path) as file:
