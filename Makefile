@@ -34,10 +34,12 @@ test: all
 	$(CTEST) --test-dir build -LE long
 	$(CTEST) --test-dir build-asan -LE long
 
-# Adds PyTorch, clang, memcheck, AVX-512 and other machines by emulation, fuzzing, the long tests.
+# Adds PyTorch, Chromium, clang, memcheck, AVX-512 and other machines by emulation, fuzzing, the long tests.
 test-all: test
 	PZ_VENV_DIR=build/python tools/python_env torch
 	$(CTEST) --test-dir build -R python_torch
+	tools/bootstrap --browser
+	$(CTEST) --test-dir build -R page_
 	tools/bootstrap --clang --simde --valgrind
 	$(call build,build-clang,-DCMAKE_C_COMPILER=clang)
 	$(CTEST) --test-dir build-clang -LE long
