@@ -34,7 +34,8 @@ test: all
 	$(CTEST) --test-dir build -LE long
 	$(CTEST) --test-dir build-asan -LE long
 
-# Adds PyTorch, Chromium, clang, memcheck, AVX-512 and other machines by emulation, fuzzing, the long tests.
+# Adds PyTorch, Chromium, clang, memcheck, AVX-512 and other machines by emulation, fuzzing, the
+# long tests.
 test-all: test
 	PZ_VENV_DIR=build/python tools/python_env torch
 	$(CTEST) --test-dir build -R python_torch
