@@ -1,14 +1,14 @@
 """The C library: where it is found, its structures, constants and functions, by the names of
-planezip/planezip.h.
+planezip/planezip.h and planezip/engine.h.
 
 The only module that knows how C lays out anything; tests/python/test_library.py compares it with
-the header.  ctypes releases the interpreter's lock for the time of each call.
+the headers.  ctypes releases the interpreter's lock for the time of each call.
 """
 import ctypes
 import os
 import sys
-from ctypes import (CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint32,
-                    c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_int64,
+                    c_size_t, c_uint, c_uint32, c_uint64, c_void_p)
 from pathlib import Path
 
 from ._errors import PlaneZipError
@@ -23,12 +23,18 @@ INSTALLED = f"libplanezip.{RELEASE}.dylib" if SUFFIX == ".dylib" else f"libplane
 OK = 0
 ERR_MEMORY = 3
 ERR_IO = 4
+ERR_FULL = 26
+ERR_BUSY = 27
+ERR_CANCELLED = 28
 ENCODING_NAMES = ("raw", "zvc", "bx", "dbx", "zbx", "exponents", "integers", "differences",
                   "constants")
 ENCODINGS = len(ENCODING_NAMES)
 DTYPES = 24
 THREADS_MAX = 1024
 UNKNOWN = 2**64 - 1
+OUT, IN, DIRECTIONS = 0, 1, 2
+TIER_MEMORY, TIER_DISK = 1, 2
+BYPASS_AUTO, BYPASS_NEVER, BYPASS_ALWAYS = 0, 1, 2
 
 
 class Where(ctypes.Structure):
@@ -90,9 +96,62 @@ class ReaderOptions(SizedStructure):
                 ("threads", c_void_p)]
 
 
+WARN = CFUNCTYPE(None, c_void_p, c_char_p)
+
+
+class PoolOptions(SizedStructure):
+    _fields_ = [("size", c_size_t), ("budget_bytes", c_uint64), ("chunk_bytes", c_size_t),
+                ("mapping_bytes", c_uint64), ("all_at_once", c_bool), ("pin", c_void_p),
+                ("unpin", c_void_p), ("pinned_only", c_bool), ("warn", WARN), ("user", c_void_p)]
+
+
+class PoolStats(SizedStructure):
+    _fields_ = [("size", c_size_t), ("chunk_bytes", c_size_t), ("budget_bytes", c_uint64),
+                ("mapped_bytes", c_uint64), ("pinned_bytes", c_uint64), ("used_bytes", c_uint64),
+                ("peak_bytes", c_uint64), ("mappings", c_uint64), ("taken", c_uint64),
+                ("refused", c_uint64)]
+
+
+class EngineOptions(SizedStructure):
+    _fields_ = [("size", c_size_t), ("tier", c_int), ("pool", c_void_p), ("directory", c_char_p),
+                ("disk_bytes", c_uint64), ("cached", c_bool), ("codec", c_char_p),
+                ("bypass", c_int), ("codec_bps", c_double), ("link_bps", c_double * DIRECTIONS),
+                ("queue_bytes", c_uint64 * DIRECTIONS), ("segment_bytes", c_size_t),
+                ("threads", c_void_p), ("event", c_bool), ("done", c_void_p), ("user", c_void_p)]
+
+
+class SwapOptions(SizedStructure):
+    _fields_ = [("size", c_size_t), ("data", c_void_p), ("bytes", c_size_t), ("dtype", c_int),
+                ("token", c_uint64), ("ratio", c_double), ("measure", c_bool)]
+
+
+class SwapStats(SizedStructure):
+    _fields_ = [("size", c_size_t), ("token", c_uint64), ("raw_bytes", c_uint64),
+                ("coded_bytes", c_uint64), ("bypassed", c_bool), ("system_error", c_int32),
+                ("swapped_in", c_uint64), ("queued_ns", c_int64 * DIRECTIONS),
+                ("code_ns", c_int64 * DIRECTIONS), ("move_ns", c_int64 * DIRECTIONS)]
+
+
+class DirectionStats(ctypes.Structure):
+    _fields_ = [("transfers", c_uint64), ("failed", c_uint64), ("cancelled", c_uint64),
+                ("bypassed", c_uint64), ("raw_bytes", c_uint64), ("coded_bytes", c_uint64),
+                ("queue_bytes", c_uint64), ("queue_peak_bytes", c_uint64), ("code_ns", c_int64),
+                ("move_ns", c_int64), ("blocked_ns", c_int64), ("link_bps", c_double)]
+
+
+class EngineStats(SizedStructure):
+    _fields_ = [("size", c_size_t), ("directions", DirectionStats * DIRECTIONS),
+                ("swaps", c_uint64), ("staging_bytes", c_uint64), ("disk_bytes", c_uint64),
+                ("is_direct", c_bool)]
+
+
 STRUCTURES = {"pz_where": Where, "pz_diag": Diag, "pz_mode": Mode, "pz_stats": Stats,
               "pz_threads_options": ThreadsOptions, "pz_metadata": Metadata, "pz_tensor": Tensor,
-              "pz_writer_options": WriterOptions, "pz_reader_options": ReaderOptions}
+              "pz_writer_options": WriterOptions, "pz_reader_options": ReaderOptions,
+              "pz_pool_options": PoolOptions, "pz_pool_stats": PoolStats,
+              "pz_engine_options": EngineOptions, "pz_swap_options": SwapOptions,
+              "pz_swap_stats": SwapStats, "pz_direction_stats": DirectionStats,
+              "pz_engine_stats": EngineStats}
 
 # Name: result, arguments.  A status is a c_int, an opaque object a c_void_p.
 FUNCTIONS = {
@@ -120,6 +179,22 @@ FUNCTIONS = {
     "pz_reader_count": (c_uint64, [c_void_p]),
     "pz_reader_tensor": (POINTER(Tensor), [c_void_p, c_uint64]),
     "pz_reader_read": (c_int, [c_void_p, c_uint64, c_uint64, c_size_t, c_void_p, POINTER(Diag)]),
+    "pz_pool_new": (c_int, [POINTER(PoolOptions), POINTER(c_void_p)]),
+    "pz_pool_free": (c_int, [c_void_p]),
+    "pz_pool_trim": (None, [c_void_p]),
+    "pz_pool_get_stats": (c_int, [c_void_p, POINTER(PoolStats)]),
+    "pz_engine_new": (c_int, [POINTER(EngineOptions), POINTER(c_void_p), POINTER(Diag)]),
+    "pz_engine_free": (None, [c_void_p]),
+    "pz_engine_event": (c_int, [c_void_p]),
+    "pz_engine_wait": (c_int, [c_void_p]),
+    "pz_engine_get_stats": (c_int, [c_void_p, POINTER(EngineStats)]),
+    "pz_swap_out": (c_int, [c_void_p, POINTER(SwapOptions), c_bool, POINTER(c_void_p)]),
+    "pz_swap_in": (c_int, [c_void_p, c_void_p, c_bool]),
+    "pz_swap_wait": (c_int, [c_void_p]),
+    "pz_swap_done": (c_bool, [c_void_p]),
+    "pz_swap_cancel": (c_int, [c_void_p]),
+    "pz_swap_free": (None, [c_void_p]),
+    "pz_swap_get_stats": (c_int, [c_void_p, POINTER(SwapStats)]),
     "pz_isa_count": (c_uint, []),
     "pz_isa_name": (c_char_p, [c_uint]),
     "pz_isa_active": (c_char_p, []),

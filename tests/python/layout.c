@@ -1,6 +1,6 @@
 /* Prints how C lays out what the Python package mirrors, for test_library.py: a line for each
  * structure, its fields, and each constant. */
-#include <planezip/planezip.h>
+#include <planezip/engine.h>
 
 #include <stdio.h>
 
@@ -14,9 +14,20 @@ static void constants(void)
     CONSTANT(PZ_OK);
     CONSTANT(PZ_ERR_MEMORY);
     CONSTANT(PZ_ERR_IO);
+    CONSTANT(PZ_ERR_FULL);
+    CONSTANT(PZ_ERR_BUSY);
+    CONSTANT(PZ_ERR_CANCELLED);
     CONSTANT(PZ_ENCODINGS);
     CONSTANT(PZ_DTYPES);
     CONSTANT(PZ_THREADS_MAX);
+    CONSTANT(PZ_OUT);
+    CONSTANT(PZ_IN);
+    CONSTANT(PZ_DIRECTIONS);
+    CONSTANT(PZ_TIER_MEMORY);
+    CONSTANT(PZ_TIER_DISK);
+    CONSTANT(PZ_BYPASS_AUTO);
+    CONSTANT(PZ_BYPASS_NEVER);
+    CONSTANT(PZ_BYPASS_ALWAYS);
 }
 
 static void small_structures(void)
@@ -96,6 +107,96 @@ static void options(void)
     FIELD(pz_reader_options, threads);
 }
 
+static void pool(void)
+{
+    STRUCT(pz_pool_options);
+    FIELD(pz_pool_options, size);
+    FIELD(pz_pool_options, budget_bytes);
+    FIELD(pz_pool_options, chunk_bytes);
+    FIELD(pz_pool_options, mapping_bytes);
+    FIELD(pz_pool_options, all_at_once);
+    FIELD(pz_pool_options, pin);
+    FIELD(pz_pool_options, unpin);
+    FIELD(pz_pool_options, pinned_only);
+    FIELD(pz_pool_options, warn);
+    FIELD(pz_pool_options, user);
+    STRUCT(pz_pool_stats);
+    FIELD(pz_pool_stats, size);
+    FIELD(pz_pool_stats, chunk_bytes);
+    FIELD(pz_pool_stats, budget_bytes);
+    FIELD(pz_pool_stats, mapped_bytes);
+    FIELD(pz_pool_stats, pinned_bytes);
+    FIELD(pz_pool_stats, used_bytes);
+    FIELD(pz_pool_stats, peak_bytes);
+    FIELD(pz_pool_stats, mappings);
+    FIELD(pz_pool_stats, taken);
+    FIELD(pz_pool_stats, refused);
+}
+
+static void engine_options(void)
+{
+    STRUCT(pz_engine_options);
+    FIELD(pz_engine_options, size);
+    FIELD(pz_engine_options, tier);
+    FIELD(pz_engine_options, pool);
+    FIELD(pz_engine_options, directory);
+    FIELD(pz_engine_options, disk_bytes);
+    FIELD(pz_engine_options, cached);
+    FIELD(pz_engine_options, codec);
+    FIELD(pz_engine_options, bypass);
+    FIELD(pz_engine_options, codec_bps);
+    FIELD(pz_engine_options, link_bps);
+    FIELD(pz_engine_options, queue_bytes);
+    FIELD(pz_engine_options, segment_bytes);
+    FIELD(pz_engine_options, threads);
+    FIELD(pz_engine_options, event);
+    FIELD(pz_engine_options, done);
+    FIELD(pz_engine_options, user);
+    STRUCT(pz_swap_options);
+    FIELD(pz_swap_options, size);
+    FIELD(pz_swap_options, data);
+    FIELD(pz_swap_options, bytes);
+    FIELD(pz_swap_options, dtype);
+    FIELD(pz_swap_options, token);
+    FIELD(pz_swap_options, ratio);
+    FIELD(pz_swap_options, measure);
+}
+
+static void engine_stats(void)
+{
+    STRUCT(pz_swap_stats);
+    FIELD(pz_swap_stats, size);
+    FIELD(pz_swap_stats, token);
+    FIELD(pz_swap_stats, raw_bytes);
+    FIELD(pz_swap_stats, coded_bytes);
+    FIELD(pz_swap_stats, bypassed);
+    FIELD(pz_swap_stats, system_error);
+    FIELD(pz_swap_stats, swapped_in);
+    FIELD(pz_swap_stats, queued_ns);
+    FIELD(pz_swap_stats, code_ns);
+    FIELD(pz_swap_stats, move_ns);
+    STRUCT(pz_direction_stats);
+    FIELD(pz_direction_stats, transfers);
+    FIELD(pz_direction_stats, failed);
+    FIELD(pz_direction_stats, cancelled);
+    FIELD(pz_direction_stats, bypassed);
+    FIELD(pz_direction_stats, raw_bytes);
+    FIELD(pz_direction_stats, coded_bytes);
+    FIELD(pz_direction_stats, queue_bytes);
+    FIELD(pz_direction_stats, queue_peak_bytes);
+    FIELD(pz_direction_stats, code_ns);
+    FIELD(pz_direction_stats, move_ns);
+    FIELD(pz_direction_stats, blocked_ns);
+    FIELD(pz_direction_stats, link_bps);
+    STRUCT(pz_engine_stats);
+    FIELD(pz_engine_stats, size);
+    FIELD(pz_engine_stats, directions);
+    FIELD(pz_engine_stats, swaps);
+    FIELD(pz_engine_stats, staging_bytes);
+    FIELD(pz_engine_stats, disk_bytes);
+    FIELD(pz_engine_stats, is_direct);
+}
+
 int main(void)
 {
     constants();
@@ -103,5 +204,8 @@ int main(void)
     results();
     container();
     options();
+    pool();
+    engine_options();
+    engine_stats();
     return 0;
 }

@@ -12,7 +12,8 @@ import planezip
 from planezip import _library, _release, _types
 from support import SOURCE
 
-HEADER = (SOURCE / "include/planezip/planezip.h").read_text(encoding="utf-8")
+HEADER = "".join((SOURCE / "include/planezip" / name).read_text(encoding="utf-8")
+                 for name in ("planezip.h", "engine.h"))
 COMPILER = os.environ.get("CC", "cc")
 
 
@@ -47,7 +48,7 @@ def python_type(name):
     """What ctypes calls a type of the header; pointers to what is opaque are void pointers."""
     plain = {"void*": ctypes.c_void_p, "char*": ctypes.c_char_p, "unsigned": ctypes.c_uint,
              "size_t": ctypes.c_size_t, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64,
-             "void": None, **_library.STRUCTURES}
+             "bool": ctypes.c_bool, "void": None, **_library.STRUCTURES}
     if name in plain:
         return plain[name]
     if not name.endswith("*"): # an enumeration
