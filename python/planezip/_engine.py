@@ -66,7 +66,7 @@ class Pool:
 
 
 class Engine:
-    """Swaps tensors to a tier: "memory", which is a pool, or "disk", a nameless file in a directory.
+    """Swaps tensors to a tier: "memory", which is a pool, or "disk", a nameless file in a folder.
 
     link, queue: of the two directions, out and in, bytes a second of an emulated link and bytes
     under way at once; 0 for none and for the default.  The other options are those of
