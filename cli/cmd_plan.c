@@ -1,4 +1,5 @@
 /* planezip plan: which saved tensors to keep, swap and drop under a memory budget. */
+#include "blocks.h"
 #include "commands.h"
 #include "errors.h"
 #include "input.h"
@@ -21,7 +22,7 @@ static struct {
     pz_signature signature;
     pz_replay replay;
     search_options search;
-    bool bound, force, json;
+    bool bound, allocator, force, json;
 } options = {.policy = PZ_POLICY_DEFAULT};
 
 static const option plan_options[] = {
@@ -45,6 +46,9 @@ static const option plan_options[] = {
     SEARCH_OPTIONS(options.search),
     SWITCH(0, "bound", &options.bound,
            "print what no plan can beat as well (needs a build with GLPK)"),
+    BLOCKS_OPTION(&options.allocator,
+                  "plan for less until what is planned fits the budget in blocks of\n"
+                  "PyTorch's allocator, too"),
     OPTION('o', "output", "PLAN", option_text, &options.output,
            "where to write the plan; without it there is only the summary"),
     SWITCH('f', "force", &options.force, "overwrite PLAN"),
@@ -84,6 +88,7 @@ struct scene {
     double *predicted, *actual; /* NULL: no compression */
     pz_setup setup;
     pz_bound bound; /* if --bound asks for it */
+    table *blocks;  /* if --allocator asks for them */
 };
 
 static int read_table(const struct scene *scene, const char *file, pz_signature signature,
@@ -126,19 +131,24 @@ static int read_scene(struct scene *scene)
 static int fail_infeasible(const struct scene *scene)
 {
     const char *hint = "no budget below the peak is feasible";
+    const char *where = options.allocator ? " in blocks of the allocator" : "";
     uint64_t least;
     pz_diag diag = {0};
-    pz_status result = pz_plan_least_budget(&scene->setup, scene->policy.name, &least, &diag);
+    pz_status result;
+
+    result = pz_plan_least_budget(&scene->setup, scene->policy.name, &least, &diag);
 
     if (result != PZ_OK)
         return fail_run(options.trace, options.platform, result, &diag);
-    if (least < scene->peak_bytes)
+    if (options.allocator && least < scene->setup.budget_bytes)
+        hint = "give more; without --allocator it is enough";
+    else if (least < scene->peak_bytes)
         hint = memory_text("the least budget found is %" PRIu64 " bytes (%s)", least,
                            report_budget(least, scene->peak_bytes));
     return fail(options.trace,
                 memory_text("%" PRIu64 " bytes, %s", scene->setup.budget_bytes,
                             report_budget(scene->setup.budget_bytes, scene->peak_bytes)),
-                hint, "no plan of policy '%s' fits the budget", scene->policy.name);
+                hint, "no plan of policy '%s' fits the budget%s", scene->policy.name, where);
 }
 
 static void fill(table *results, const struct scene *scene, const pz_plan *plan,
@@ -188,11 +198,17 @@ static void print_summary(const struct scene *scene, const pz_plan *plan, const 
 
     fill(results, scene, plan, report);
     if (options.json) {
-        json_show(table_row_json(results, 0), stream);
+        json_t *object = table_row_json(results, 0);
+
+        if (scene->blocks != NULL)
+            blocks_add_json(scene->blocks, object);
+        json_show(object, stream);
         return;
     }
     table_record(results, stream);
-    if (scene->setup.budget_bytes >= scene->peak_bytes)
+    if (scene->blocks != NULL)
+        blocks_print(scene->blocks, stream);
+    if (scene->setup.budget_bytes >= scene->peak_bytes && !options.allocator)
         fprintf(stream, "The budget covers the peak: everything is kept.\n");
 }
 
@@ -214,6 +230,65 @@ static int save_plan(const struct scene *scene, const pz_plan *plan)
     pz_status result = pz_plan_json(scene->trace, plan, &text);
 
     return json_save(options.output, options.force, options.output, result, text);
+}
+
+/* Runs a plan that was made for less within the whole budget. */
+static pz_status run_in_budget(const struct scene *scene, pz_plan *plan, pz_report *report,
+                               blocks *found, pz_diag *diag)
+{
+    pz_setup setup = scene->setup;
+    pz_plan_info info;
+    pz_status result;
+
+    pz_plan_get_info(plan, &info);
+    if (strcmp(info.codec, "none") == 0)
+        setup.predicted = setup.actual = NULL;
+    info.budget_bytes = setup.budget_bytes;
+    pz_plan_set_info(plan, &info);
+    result = pz_simulate(&setup, plan, report, NULL, diag);
+    return result == PZ_OK ? blocks_run(&setup, plan, found, diag) : result;
+}
+
+/* How often a plan that is too fragmented is made again, each time for at least 2 % less. */
+enum { TRIES = 15 };
+
+static uint64_t less_than(uint64_t budget_bytes, uint64_t target_bytes, uint64_t needed_bytes)
+{
+    double fitting = (double)budget_bytes / (double)needed_bytes;
+
+    return (uint64_t)((double)target_bytes * (fitting < 0.98 ? fitting : 0.98));
+}
+
+static pz_status plan_in_blocks(struct scene *scene, pz_plan **plan, pz_report *report,
+                                pz_diag *diag)
+{
+    pz_setup setup = scene->setup;
+
+    for (int i = 0; i < TRIES; i++) {
+        blocks found;
+        pz_status result = pz_plan_make(&setup, scene->policy.name, plan, report, diag);
+
+        if (result != PZ_OK)
+            return result;
+        result = run_in_budget(scene, *plan, report, &found, diag);
+        if (result == PZ_OK && blocks_fit(&found)) {
+            scene->blocks = blocks_table(scene->trace, &found);
+            return PZ_OK;
+        }
+        pz_plan_free(*plan);
+        if (result != PZ_OK)
+            return result;
+        setup.budget_bytes =
+            less_than(scene->setup.budget_bytes, setup.budget_bytes, found.needed_bytes);
+    }
+    return PZ_ERR_INFEASIBLE;
+}
+
+static pz_status make_plan(struct scene *scene, pz_plan **plan, pz_report *report, pz_diag *diag)
+{
+    if (options.allocator)
+        return plan_in_blocks(scene, plan, report, diag);
+    return pz_plan_make(&scene->setup, scene->policy.name, plan, report, diag);
 }
 
 static int run(char **operands, size_t count)
@@ -238,7 +313,7 @@ static int run(char **operands, size_t count)
         status = read_scene(scene);
     if (status != STATUS_OK)
         return status;
-    result = pz_plan_make(&scene->setup, scene->policy.name, &plan, &report, &diag);
+    result = make_plan(scene, &plan, &report, &diag);
     if (result == PZ_ERR_INFEASIBLE)
         return fail_infeasible(scene);
     if (result != PZ_OK)

@@ -1,4 +1,5 @@
 /* planezip simulate: runs a plan and tells where the time and the memory go. */
+#include "blocks.h"
 #include "commands.h"
 #include "errors.h"
 #include "memory.h"
@@ -17,7 +18,7 @@
 static struct {
     planned_options world;
     const char *plan, *timeline;
-    bool force, json;
+    bool allocator, force, json;
 } options;
 
 static const option simulate_options[] = {
@@ -25,6 +26,9 @@ static const option simulate_options[] = {
     OPTION_NEEDED(0, "plan", "PLAN", option_text, &options.plan, "plan that was made for it"),
     OPTION(0, "timeline", "FILE", option_text, &options.timeline,
            "write the run as a Chrome trace, which Perfetto opens"),
+    BLOCKS_OPTION(&options.allocator,
+                  "put the memory into blocks of PyTorch's allocator, and tell how\n"
+                  "fragmented it gets"),
     SWITCH('f', "force", &options.force, "overwrite FILE"),
     SWITCH(0, "json", &options.json, "print JSON"),
     COMMON_OPTIONS};
@@ -53,6 +57,7 @@ static const column live_columns[] = {
 struct scene {
     planned_world world;
     planned planned;
+    table *blocks; /* if --allocator asks for them */
 };
 
 static int read_scene(struct scene *scene)
@@ -159,13 +164,32 @@ static void print_results(const struct scene *scene, const pz_report *report,
 
         if (json_object_set_new(object, "peak_storages", table_json(live)) != 0)
             memory_fail();
+        if (scene->blocks != NULL)
+            blocks_add_json(scene->blocks, object);
         json_show(object, stdout);
         return;
     }
     table_record(results, stdout);
+    if (scene->blocks != NULL)
+        blocks_print(scene->blocks, stdout);
     if (common.verbose)
         table_print(live, "\nIn memory at the peak, the largest first; without a saved tensor: "
                           "temporaries and gradients");
+}
+
+static int run_blocks(struct scene *scene)
+{
+    blocks found;
+    pz_diag diag = {0};
+    pz_status result;
+
+    if (!options.allocator)
+        return STATUS_OK;
+    result = blocks_run(&scene->planned.setup, scene->planned.plan, &found, &diag);
+    if (result != PZ_OK)
+        return planned_fail(&scene->planned, result, &diag);
+    scene->blocks = blocks_table(scene->world.trace, &found);
+    return STATUS_OK;
 }
 
 static void release_timeline(void *timeline)
@@ -202,7 +226,8 @@ static int run(char **operands, size_t count)
     if (result != PZ_OK)
         return planned_fail(&scene->planned, result, &diag);
     own(timeline, release_timeline);
-    if (options.timeline != NULL)
+    status = run_blocks(scene);
+    if (status == STATUS_OK && options.timeline != NULL)
         status = save_timeline(timeline);
     /* The timeline may have taken standard output. */
     if (status == STATUS_OK && (options.timeline == NULL || !output_is_standard(options.timeline)))

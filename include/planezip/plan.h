@@ -359,6 +359,25 @@ typedef struct pz_event {
 PZ_API pz_status pz_simulate(const pz_setup *setup, const pz_plan *plan, pz_report *report,
                              pz_timeline **timeline, pz_diag *diag);
 
+/* A run in blocks of PyTorch's caching allocator (docs/simulator.md, "Fragmentation"). */
+typedef struct pz_fragmentation {
+    uint64_t allocated_bytes;      /* highest sum of the blocks in use, their sizes rounded up */
+    uint64_t reserved_bytes;       /* highest sum of the segments that hold them */
+    uint64_t idle_bytes;           /* of these free at that moment */
+    uint64_t largest_free_bytes;   /* and the largest free block then */
+    int64_t failed_op;             /* operator at which segments within the limit have no room for a
+                                      block; -1: none.  From there on there is no limit. */
+    uint64_t failed_bytes;         /* the block */
+    uint64_t failed_free_bytes;    /* what was free then, in sum */
+    uint64_t failed_largest_bytes; /* and the largest free block */
+} pz_fragmentation;
+
+/* Runs the plan as pz_simulate() does, and tells how fragmented its memory gets in segments of at
+ * most limit_bytes together. */
+PZ_API pz_status pz_simulate_allocator(const pz_setup *setup, const pz_plan *plan,
+                                       uint64_t limit_bytes, pz_fragmentation *fragmentation,
+                                       pz_diag *diag);
+
 /* Frees it with its events. */
 PZ_API void pz_timeline_free(pz_timeline *timeline);
 

@@ -43,7 +43,16 @@ void pzi_replayer_free(pzi_replayer *r)
     free(r->replay.step_ns);
     free(r->replay.sources);
     free(r->replay.kept);
+    free(r->replay.moves);
     *r = (pzi_replayer){0};
+}
+
+pz_status pzi_replayer_tell_moves(pzi_replayer *r)
+{
+    /* A value is made once and freed once. */
+    if (!r->replay.moves)
+        r->replay.moves = calloc(2 * r->work->trace->n_values + 1, sizeof *r->replay.moves);
+    return r->replay.moves ? PZ_OK : PZ_ERR_MEMORY;
 }
 
 /* What one build carries around. */
@@ -243,6 +252,13 @@ static int64_t copy_ns(const struct build *b, int32_t value)
     return twin == PZI_NONE ? 0 : b->r->work->op_ns[b->trace->values[twin].op];
 }
 
+static void tell_move(struct build *b, size_t k, int32_t value, int32_t from, bool frees)
+{
+    pzi_replay *replay = &b->r->replay;
+    if (replay->moves)
+        replay->moves[replay->n_moves++] = (pzi_move){k, value, from, frees};
+}
+
 static void account_writes(struct build *b, const pzi_op *op, size_t k)
 {
     pzi_replay *replay = &b->r->replay;
@@ -253,12 +269,18 @@ static void account_writes(struct build *b, const pzi_op *op, size_t k)
         if (!takes_over(b, value, k)) {
             replay->alloc_bytes[k] += value_bytes(b, value);
             replay->step_ns[k] += copy_ns(b, value);
+            tell_move(b, k, value, PZI_NONE, false);
+        } else {
+            const int32_t previous = b->trace->values[value].previous;
+            tell_move(b, k, value, b->trace->values[previous].same_as, false);
         }
         const int32_t saved = stays(b, value);
-        if (saved != PZI_NONE)
+        if (saved != PZI_NONE) {
             replay->kept[replay->n_kept++] = saved;
-        else if (b->r->last_reader[value] == PZI_NONE)
+        } else if (b->r->last_reader[value] == PZI_NONE) {
             replay->free_bytes[k] += value_bytes(b, value);
+            tell_move(b, k, value, PZI_NONE, true);
+        }
     }
 }
 
@@ -287,6 +309,7 @@ static void account_reads(struct build *b, const pzi_op *op, size_t k)
             stays(b, value) != PZI_NONE || overwritten_by(b, op, value))
             continue;
         replay->free_bytes[k] += value_bytes(b, value);
+        tell_move(b, k, value, PZI_NONE, true);
         b->r->last_reader[value] = PZI_NONE; /* an operator may list a storage twice */
     }
 }
@@ -339,7 +362,7 @@ const pzi_replay *pzi_replay_build(pzi_replayer *r, const pzi_residency *residen
         return NULL;
     next_stamp(r);
     pzi_replay *replay = &r->replay;
-    replay->n_ops = replay->n_sources = replay->n_kept = 0;
+    replay->n_ops = replay->n_sources = replay->n_kept = replay->n_moves = 0;
     replay->ns = 0;
     replay->peak_bytes = 0;
     collect(&b);

@@ -18,6 +18,14 @@ typedef struct pzi_residency {
         keep; /* PZ_REPLAY_KEEP: a dropped tensor rebuilt on the way is kept (back is then exact) */
 } pzi_residency;
 
+/* What a step of a replay does with the memory of a value. */
+typedef struct pzi_move {
+    size_t step;   /* position in ops */
+    int32_t value; /* whose memory is taken before the step, or freed after it */
+    int32_t from;  /* the value whose memory it takes over in place, or PZI_NONE */
+    bool frees;
+} pzi_move;
+
 /* One replay.  Arrays belong to the builder and hold until its next build. */
 typedef struct pzi_replay {
     int32_t *ops; /* in trace order */
@@ -31,6 +39,8 @@ typedef struct pzi_replay {
     size_t n_kept;
     int64_t ns;
     uint64_t peak_bytes; /* above what is in memory already, the target included */
+    pzi_move *moves;     /* in order of the steps, if the builder was asked for them, else NULL */
+    size_t n_moves;
 } pzi_replay;
 
 /* Scratch space for builds; used by one thread at a time. */
@@ -45,6 +55,9 @@ typedef struct pzi_replayer {
 
 pz_status pzi_replayer_new(const pzi_work *work, pzi_replayer *replayer);
 void pzi_replayer_free(pzi_replayer *replayer);
+
+/* From now on replays tell the moves of values.  PZ_ERR_MEMORY. */
+pz_status pzi_replayer_tell_moves(pzi_replayer *replayer);
 
 /* Builds the replay of saved tensor target before operator op.  NULL if it cannot be recomputed: an
  * input, or a value that depends on an input that has been overwritten. */

@@ -34,6 +34,7 @@ struct sim {
     const pz_plan *plan;
     pz_report *report;
     pz_timeline *timeline;
+    pzi_ledger *ledger; /* NULL: blocks do not matter */
     pz_diag *diag;
 
     int64_t now; /* compute stream */
@@ -242,8 +243,11 @@ static void leave(struct sim *sim, int32_t saved, int64_t ns)
 {
     if (!sim->copied[saved] || !sim->used[saved])
         return;
+    const uint64_t freed = freed_bytes(sim, saved);
     sim->place[sim->trace->saved[saved].storage] = AWAY;
-    give_back(sim, freed_bytes(sim, saved), ns);
+    give_back(sim, freed, ns);
+    if (freed > 0)
+        pzi_ledger_leave(sim->ledger, saved, pzi_saved_bytes(sim->work, (size_t)saved) - freed);
 }
 
 /* Starts to restore the first tensor that is asked for, if it can be done at time ns. */
@@ -256,6 +260,8 @@ static void start_unpack(struct sim *sim, int64_t ns)
     if (sim->place[storage] != AWAY || !fits(sim, freed_bytes(sim, saved)))
         return;
     take(sim, freed_bytes(sim, saved), ns);
+    if (freed_bytes(sim, saved) > 0)
+        pzi_ledger_return(sim->ledger, sim->op, saved);
     sim->place[storage] = ON_THE_WAY;
     look_at_peak(sim, ns);
     pzi_lane_start(&sim->unpack, ns, pzi_pack_ns(sim->work, sim->setup->compress, (size_t)saved));
@@ -273,6 +279,7 @@ static void start_prefetch(struct sim *sim, int64_t ns)
         return;
     const pz_event event = copy_event(sim, saved, false, ns);
     take(sim, bytes, ns);
+    pzi_ledger_return(sim->ledger, sim->op, saved);
     sim->place[storage] = ON_THE_WAY;
     look_at_peak(sim, ns);
     sim->in_busy = true;
@@ -553,6 +560,7 @@ static pz_status replay_op(struct sim *sim, const pzi_replay *replay, size_t k, 
     if (status != PZ_OK)
         return status;
     look_at_peak(sim, sim->now);
+    pzi_ledger_before(sim->ledger, sim->op, replay, k);
     run_for(sim, "replay", sim->trace->ops[op].name, op, target, replay->step_ns[k]);
     sim->report->replay_ns += replay->step_ns[k];
     sim->report->replayed_ops++;
@@ -561,6 +569,7 @@ static pz_status replay_op(struct sim *sim, const pzi_replay *replay, size_t k, 
         if (sim->trace->accesses[a].value != PZI_NONE)
             sim->made[sim->trace->accesses[a].value] = sim->replay_number;
     give_back(sim, replay->free_bytes[k], sim->now);
+    pzi_ledger_after(sim->ledger, replay, k);
     start_returns(sim, sim->now);
     return PZ_OK;
 }
@@ -580,6 +589,8 @@ static pz_status run_replay(struct sim *sim, size_t run)
         sim->place[saved->storage] = RESIDENT;
         sim->holds[saved->storage] = saved->value;
     }
+    if (status == PZ_OK)
+        pzi_ledger_keep(sim->ledger, replay);
     return status;
 }
 
@@ -623,6 +634,8 @@ static void place_outputs(struct sim *sim)
         if (access->value == PZI_NONE)
             continue;
         sim->holds[access->storage] = access->value;
+        if (sim->trace->values[access->value].previous == PZI_NONE)
+            pzi_ledger_take(sim->ledger, sim->op, access->storage);
         if (sim->place[access->storage] == ABSENT)
             sim->place[access->storage] = RESIDENT;
     }
@@ -633,6 +646,7 @@ static void free_storage(struct sim *sim, int32_t storage)
     if (sim->place[storage] == ABSENT)
         return;
     sim->place[storage] = ABSENT;
+    pzi_ledger_give(sim->ledger, storage);
     give_back(sim, sim->work->bytes[storage], sim->now);
 }
 
@@ -702,6 +716,7 @@ static pz_status place_inputs(struct sim *sim)
         if (trace->storages[s].kind != PZI_INPUT || trace->storages[s].last_use == PZI_NONE)
             continue;
         sim->place[s] = RESIDENT;
+        pzi_ledger_take(sim->ledger, 0, (int32_t)s);
         bytes += sim->work->bytes[s];
     }
     for (size_t i = 0; i < trace->n_saved; i++)
@@ -790,8 +805,9 @@ static pz_status check_compression(const pz_setup *setup, const pz_plan *plan, p
     return PZ_OK;
 }
 
-pz_status pzi_simulate(const pzi_work *work, pzi_replayer *replayer, const pz_setup *setup,
-                       const pz_plan *plan, pz_report *report, pz_timeline *timeline, pz_diag *diag)
+static pz_status simulate(const pzi_work *work, pzi_replayer *replayer, const pz_setup *setup,
+                          const pz_plan *plan, pz_report *report, pz_timeline *timeline,
+                          pzi_ledger *ledger, pz_diag *diag)
 {
     pzi_schedule schedule;
     pz_status status = pzi_schedule_new(work, replayer, plan, &schedule, diag);
@@ -812,6 +828,7 @@ pz_status pzi_simulate(const pzi_work *work, pzi_replayer *replayer, const pz_se
         .plan = plan,
         .report = report,
         .timeline = timeline,
+        .ledger = ledger,
         .diag = diag,
     };
     status = allocate(&sim) ? run_iteration(&sim) : pzi_no_memory(diag);
@@ -820,4 +837,18 @@ pz_status pzi_simulate(const pzi_work *work, pzi_replayer *replayer, const pz_se
     release(&sim);
     pzi_schedule_free(&schedule);
     return status;
+}
+
+pz_status pzi_simulate(const pzi_work *work, pzi_replayer *replayer, const pz_setup *setup,
+                       const pz_plan *plan, pz_report *report, pz_timeline *timeline, pz_diag *diag)
+{
+    return simulate(work, replayer, setup, plan, report, timeline, NULL, diag);
+}
+
+pz_status pzi_simulate_blocks(const pzi_work *work, pzi_replayer *replayer, const pz_setup *setup,
+                              const pz_plan *plan, pz_report *report, pzi_ledger *ledger,
+                              pz_diag *diag)
+{
+    const pz_status status = simulate(work, replayer, setup, plan, report, NULL, ledger, diag);
+    return status == PZ_OK && ledger->no_memory ? pzi_no_memory(diag) : status;
 }

@@ -82,6 +82,43 @@ pz_status pz_simulate(const pz_setup *setup, const pz_plan *plan, pz_report *rep
     return status;
 }
 
+/* A run with blocks, on a replayer that is there already. */
+static pz_status run_blocks(const pz_setup *setup, const pz_plan *plan, const pzi_work *work,
+                            pzi_replayer *replayer, uint64_t limit_bytes,
+                            pz_fragmentation *fragmentation, pz_diag *diag)
+{
+    pzi_ledger ledger;
+    pz_report report;
+    if (pzi_replayer_tell_moves(replayer) != PZ_OK ||
+        pzi_ledger_new(work, limit_bytes, fragmentation, &ledger) != PZ_OK)
+        return pzi_no_memory(diag);
+    const pz_status status =
+        pzi_simulate_blocks(work, replayer, setup, plan, &report, &ledger, diag);
+    pzi_ledger_free(&ledger);
+    return status;
+}
+
+pz_status pz_simulate_allocator(const pz_setup *setup, const pz_plan *plan, uint64_t limit_bytes,
+                                pz_fragmentation *fragmentation, pz_diag *diag)
+{
+    pzi_work work;
+    pz_status status = pzi_check_setup(setup, diag);
+    if (status == PZ_OK)
+        status = pzi_work_new(setup->trace, setup->platform, &work, diag);
+    if (status != PZ_OK)
+        return status;
+    pzi_replayer replayer;
+    status = pzi_replayer_new(&work, &replayer);
+    if (status != PZ_OK)
+        pzi_no_memory(diag);
+    else
+        status = run_blocks(setup, plan, &work, &replayer, limit_bytes, fragmentation, diag);
+    if (replayer.work)
+        pzi_replayer_free(&replayer);
+    pzi_work_free(&work);
+    return status;
+}
+
 static void fill_costs(const pzi_work *work, pzi_replayer *replayer, const pzi_residency *residency,
                        int64_t *swap_ns, int64_t *recompute_ns)
 {

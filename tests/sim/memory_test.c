@@ -117,6 +117,22 @@ static pz_status simulate(struct state *s)
     return pz_simulate(&s->setup, s->plan, &report, &s->timeline, NULL);
 }
 
+static pz_status blocks(struct state *s)
+{
+    pz_fragmentation out;
+    return pz_simulate_allocator(&s->setup, s->plan, INT64_MAX, &out, NULL);
+}
+
+static pz_status scale(struct state *s)
+{
+    pz_trace *scaled;
+    const pz_status status = pz_trace_scale(s->trace, NULL, 3, &scaled, NULL);
+
+    if (status == PZ_OK)
+        pz_trace_free(scaled);
+    return status;
+}
+
 static pz_status least_budget(struct state *s)
 {
     uint64_t budget;
@@ -302,6 +318,8 @@ TEST(planning_and_simulating)
         fail_each(&s, make_cost_plan, "dte");
         fail_each(&s, make_plan, "planezip");
         fail_each(&s, simulate, "simulate");
+        fail_each(&s, blocks, "blocks");
+        fail_each(&s, scale, "scale");
         fail_each(&s, bound, "bound");
         fail_each(&s, least_budget, "least budget");
         fail_each(&s, costs, "costs");

@@ -54,6 +54,7 @@ PLANNING = [
     " -o out",
     "plan --trace ../tiny.json --ratios ../tiny_ratios.json --platform A --budget 90% -o out",
     "simulate --trace ../tiny.json --plan ../plan.json --platform A --timeline out",
+    "simulate --trace ../tiny.json --plan ../plan.json --platform A --allocator",
     "fit --trace ../tiny.json --platform A --memory 128MiB --reserve 0 --batch 4 --policy bw",
     "explain --trace ../tiny.json --plan ../plan.json --platform A 1",
     "diff --trace ../tiny.json --platform A ../plan.json ../plan.json",
