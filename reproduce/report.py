@@ -56,11 +56,12 @@ def version():
     return done.stdout.strip().split("\n")[0]
 
 
-def about(source, quick):
+def about(source, quick, search):
     """What the page tells of its making."""
     made = dict(BUNDLED if source.bundled else CAPTURES, version=version(),
                 command=QUICK if quick else FULL,
-                search="2,000 plans looked at for each" if quick else "about a second for each")
+                search=f"{search:,} plans looked at for each" if search else "about a second for "
+                "each")
     known = [tables.load(path) for path in
              (source.folder / model / "about.json" for model in tables.MODELS) if path.is_file()]
     if known:
@@ -69,13 +70,13 @@ def about(source, quick):
     return made
 
 
-def build(output, source, quick):
+def build(output, source, quick, plans=None):
     """Writes everything; returns the path of the page."""
-    search = 2000 if quick else 0
+    search = (2000 if quick else 0) if plans is None else plans
     key = [stages.digest([*sources(), *source.files()]), search]
     results = evaluate.evaluate(evaluate.Evaluation(source, output / "work", search),
                                 stages.Stages(output / "results", key))
-    page = Page(results, about(source, quick))
+    page = Page(results, about(source, quick, search))
     text = page.html()
     for figure in page.figures:
         stages.write(output / "figures" / f"{figure.name}.svg", figure.svg())
@@ -101,6 +102,8 @@ def main():
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--bundled", type=Path, metavar="DATA")
     which.add_argument("--captures", type=Path, metavar="FOLDER")
+    parser.add_argument("--plans", type=int, metavar="N", help="plans that policy best looks at "
+                        "(bundled: 2000, captures: about a second's worth)")
     options = parser.parse_args()
     source = source_of(options)
     missing = [str(path) for path in source.files() if not path.is_file()]
@@ -109,7 +112,7 @@ def main():
         sys.exit(f"planezip: {source.folder}: lacks {', '.join(missing)}; run make, or "
                  "reproduce/run")
     try:
-        path = build(options.output, source, options.bundled is not None)
+        path = build(options.output, source, options.bundled is not None, options.plans)
     except evaluate.Failure as failure:
         sys.exit(str(failure))
     print(os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path)
