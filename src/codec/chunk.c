@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "codec/format.h"
+#include "codec/payload.h"
 
 /* A chunk as blocks: `whole` blocks, and tail_bytes in one more unless they are 0. */
 struct cut {
@@ -48,18 +49,9 @@ size_t pzi_chunk_encode(const struct pzi_width_ops *ops, uint32_t encodings, con
                         size_t raw_bytes, uint8_t *dst, size_t dst_bytes)
 {
     uint8_t scratch[ENCODER_ROOM], *const to = dst_bytes >= ENCODER_ROOM ? dst : scratch;
-    size_t payload_bytes = encode_all(ops, encodings, raw, raw_bytes, to);
-    const uint8_t *payload = to;
+    const size_t coded_bytes = encode_all(ops, encodings, raw, raw_bytes, to);
 
-    if (payload_bytes >= raw_bytes) {
-        payload_bytes = raw_bytes;
-        payload = raw;
-    }
-    if (payload_bytes > dst_bytes)
-        return 0;
-    if (payload != dst)
-        memcpy(dst, payload, payload_bytes);
-    return payload_bytes;
+    return pzi_payload_put(raw, raw_bytes, to, coded_bytes, dst, dst_bytes);
 }
 
 void pzi_chunk_measure(const struct pzi_width_ops *ops, uint32_t encodings, const uint8_t *raw,
@@ -68,19 +60,13 @@ void pzi_chunk_measure(const struct pzi_width_ops *ops, uint32_t encodings, cons
     const struct cut cut = cut_of(raw_bytes);
     const uint64_t bits_before = stats->payload_bits;
     uint8_t tail[PZ_BLOCK_BYTES] = {0};
-    uint64_t coded_bytes;
-    bool is_raw;
 
     ops->measure(encodings, raw, cut.whole, stats);
     if (cut.tail_bytes != 0) {
         memcpy(tail, raw + cut.whole_bytes, cut.tail_bytes);
         ops->measure(encodings, tail, 1, stats);
     }
-    coded_bytes = (stats->payload_bits - bits_before + 7) / 8;
-    is_raw = coded_bytes >= raw_bytes;
-    stats->coded_bytes += PZI_HEADER_BYTES + (is_raw ? raw_bytes : coded_bytes);
-    stats->raw_chunks += is_raw;
-    stats->chunks++;
+    pzi_payload_count(raw_bytes, (stats->payload_bits - bits_before + 7) / 8, stats);
 }
 
 static bool is_zero(const uint8_t *bytes, size_t count)
@@ -141,11 +127,7 @@ pz_status pzi_chunk_decode(const struct pzi_width_ops *ops, const uint8_t *coded
         memcpy(raw, coded, raw_bytes);
         return PZ_OK;
     }
-    if (readable_bytes - coded_bytes < PZI_BITS_SLACK) {
-        memcpy(copy, coded, coded_bytes);
-        memset(copy + coded_bytes, 0, PZI_BITS_SLACK);
-        coded = copy;
-    }
+    coded = pzi_payload_readable(coded, coded_bytes, readable_bytes, PZI_BITS_SLACK, copy);
     pzi_reader_init(&reader, coded, coded_bytes);
     status = decode_all(ops, &reader, raw, raw_bytes, &done);
     where->block = done;

@@ -2,10 +2,9 @@
  * padded copy. */
 #include "codec/chunk2.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-#include "codec/format.h"
+#include "codec/payload.h"
 
 /* Symbols of a chunk; the last one may be cut. */
 static unsigned symbols_of(pz_mode mode, size_t raw_bytes)
@@ -30,19 +29,10 @@ size_t pzi_chunk2_encode(const struct pzi_width2_ops *ops, pz_mode mode, const u
 {
     uint8_t scratch[PZI_CHUNK2_ROOM], copy[PZ_CHUNK_BYTES];
     uint8_t *const to = dst_bytes >= PZI_CHUNK2_ROOM ? dst : scratch;
-    size_t payload_bytes =
+    const size_t coded_bytes =
         ops->encode(mode, padded(raw, raw_bytes, copy), symbols_of(mode, raw_bytes), to);
-    const uint8_t *payload = to;
 
-    if (payload_bytes >= raw_bytes) {
-        payload_bytes = raw_bytes;
-        payload = raw;
-    }
-    if (payload_bytes > dst_bytes)
-        return 0;
-    if (payload != dst)
-        memcpy(dst, payload, payload_bytes);
-    return payload_bytes;
+    return pzi_payload_put(raw, raw_bytes, to, coded_bytes, dst, dst_bytes);
 }
 
 void pzi_chunk2_measure(const struct pzi_width2_ops *ops, pz_mode mode, const uint8_t *raw,
@@ -52,13 +42,10 @@ void pzi_chunk2_measure(const struct pzi_width2_ops *ops, pz_mode mode, const ui
     pz_encoding encoding;
     const size_t coded_bytes =
         ops->measure(mode, padded(raw, raw_bytes, copy), symbols_of(mode, raw_bytes), &encoding);
-    const bool is_raw = coded_bytes >= raw_bytes;
 
     stats->blocks[encoding] += (raw_bytes + PZ_BLOCK_BYTES - 1) / PZ_BLOCK_BYTES;
     stats->payload_bits += 8 * coded_bytes;
-    stats->coded_bytes += PZI_HEADER_BYTES + (is_raw ? raw_bytes : coded_bytes);
-    stats->raw_chunks += is_raw;
-    stats->chunks++;
+    pzi_payload_count(raw_bytes, coded_bytes, stats);
 }
 
 /* Decodes into whole symbols, of which the bytes behind raw_bytes must be zero. */
@@ -91,11 +78,7 @@ pz_status pzi_chunk2_decode(const struct pzi_width2_ops *ops, pz_mode mode, cons
         memcpy(raw, coded, raw_bytes);
         return PZ_OK;
     }
-    if (readable_bytes - coded_bytes < PZI_READER2_SLACK) {
-        memcpy(copy, coded, coded_bytes);
-        memset(copy + coded_bytes, 0, PZI_READER2_SLACK);
-        coded = copy;
-    }
+    coded = pzi_payload_readable(coded, coded_bytes, readable_bytes, PZI_READER2_SLACK, copy);
     from = (struct pzi_reader2){coded, coded + coded_bytes};
     if (raw_bytes == PZ_CHUNK_BYTES)
         status = ops->decode(mode, &from, raw, symbols_of(mode, raw_bytes));

@@ -1,7 +1,7 @@
-/* Template, parameter PZ_W: modes E and C of format 2 (docs/format2.md,
- * "Mode E and mode C").  Works on groups of 64
- * coded symbols, which lie one after the other, and on words of 64 bits for what they have of each
- * plane.  The vocabulary (see group_scalar.tmpl.h) looks at symbols; here are none. */
+/* Template, parameter PZ_W: modes E and C of format 2 (docs/format2.md, "Mode E and mode C").
+ * Works on groups of 64 coded symbols, which lie one after the other, and on words of 64 bits for
+ * what they have of each plane.  The vocabulary (see group_scalar.tmpl.h) looks at symbols; here
+ * are none. */
 
 /* ---- Encoder -------------------------------------------------------------------------------- */
 
