@@ -228,8 +228,8 @@ class Page:
                 for row in found]
         head = [names.get(key[:-6], key[:-6].upper()) for key in codecs]
         return self.table(Table("pretrained", ["", *head], rows), "Published weights",
-                          "The same of a network that its makers trained: the sentence encoder "
-                          "all-MiniLM-L6-v2, in a step of further training.")
+                          "The same of a network that its makers trained, the sentence encoder "
+                          "all-MiniLM-L6-v2, as it is trained further.")
 
     def table_3(self):
         shares = {row["producer_class"]: row
@@ -514,13 +514,15 @@ class Page:
             if abs(ours / theirs - 1) > 0.04:
                 gaps.append(f"{NAMES[model]} {ours:.2f} (paper: {theirs:.2f})")
         found = "; ".join(gaps) if gaps else "all within 4 % of the paper"
-        parts = {row["part"]: row for row in self.results["attention"]["parts"]}
+        parts = {row["part"]: row["ratio"] for row in self.results["attention"]["parts"]}
+        relu = next(row["planezip_ratio"] for row in self.results["ratios"]["classes"]["table_3"]
+                    if row["producer_class"] == "ReLU output")
         return [
             "<b>Ratios.</b> In BF16, weighted by bytes: " + found + ". " +
             self.about["training"] + " How many zeros a ReLU gives, and how sharp attention is, "
-            "depends on data and training: the zeros of ResNet-50's ReLUs are what it lacks, and "
-            f"GPT-2's attention compresses {parts['attention']['ratio']:.2f}× (paper: 2.82×), its "
-            f"other tensors {parts['rest']['ratio']:.2f}× (paper: 1.46×)."]
+            f"depends on data and training: outputs of ReLUs compress {relu:.2f}× (paper: 3.21×), "
+            f"GPT-2's attention {parts['attention']:.2f}× (paper: 2.82×), its other tensors "
+            f"{parts['rest']:.2f}× (paper: 1.46×)."]
 
     def format_difference(self):
         a, b = (self.mean(platform, FORMAT_2, 30) for platform in "AB")
