@@ -41,8 +41,9 @@ static const option plan_options[] = {
     OPTION(0, "policy", "NAME", option_text, &options.policy,
            "planning policy (" PZ_POLICY_DEFAULT ")"),
     OPTION(0, "replay", "MODE", option_replay, &options.replay,
-           "free (default) or keep what a replay rebuilds on its way;\n"
-           "policy best tries both"),
+           "free (default) or keep what a replay rebuilds on its way, or\n"
+           "hold what it needs often as well; policy best tries free and\n"
+           "keep, and hold if it is named"),
     SEARCH_OPTIONS(options.search),
     SWITCH(0, "bound", &options.bound,
            "print what no plan can beat as well (needs a build with GLPK)"),

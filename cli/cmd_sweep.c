@@ -40,7 +40,7 @@ static struct {
     budget_list budgets;
     number_list links, engines, engines_per_link;
     pz_signature signature;
-    bool modes[2]; /* by pz_replay; none is both */
+    bool modes[PZ_REPLAYS]; /* none: free and keep */
     search_options search;
     uint64_t threads;
     bool as_planned, summary, csv, json;
@@ -156,8 +156,9 @@ static const option sweep_options[] = {
                 "built-in platforms or files (A and B)"),
     OPTION_LIST(0, "policy", "NAME", option_words, &options.policies, "policies (all)"),
     OPTION_LIST(0, "replay", "MODE", parse_modes, options.modes,
-                "free or keep what a replay rebuilds on its way (both);\n"
-                "policy best tries both for each plan"),
+                "free or keep what a replay rebuilds on its way (both), or\n"
+                "hold what it needs often as well; policy best tries free and\n"
+                "keep for each plan, and hold if it is named"),
     SEARCH_OPTIONS(options.search),
     OPTION_LIST('b', "budget", "B", parse_budgets, &options.budgets,
                 "budgets (30%,40%,50%,60%,70%,80%,90% of the peak)"),
@@ -586,14 +587,17 @@ static int check_results(const struct sweep *sweep)
 static void add_ways(struct sweep *sweep, const pz_policy *policy)
 {
     const bool *modes = options.modes;
-    bool all = !modes[PZ_REPLAY_FREE] && !modes[PZ_REPLAY_KEEP];
+    bool hold = modes[PZ_REPLAY_HOLD], some = modes[PZ_REPLAY_FREE] || modes[PZ_REPLAY_KEEP];
 
     if (strcmp(policy->name, PZ_POLICY_DEFAULT) == 0) {
-        sweep->ways[sweep->way_count++] = (struct way){*policy, PZ_REPLAY_FREE, "both"};
+        if (some || !hold)
+            sweep->ways[sweep->way_count++] = (struct way){*policy, PZ_REPLAY_FREE, "both"};
+        if (hold)
+            sweep->ways[sweep->way_count++] = (struct way){*policy, PZ_REPLAY_HOLD, "all"};
         return;
     }
-    for (int mode = PZ_REPLAY_FREE; mode <= PZ_REPLAY_KEEP; mode++)
-        if (all || modes[mode])
+    for (int mode = PZ_REPLAY_FREE; mode < PZ_REPLAYS; mode++)
+        if (modes[mode] || (!some && !hold && mode != PZ_REPLAY_HOLD))
             sweep->ways[sweep->way_count++] =
                 (struct way){*policy, (pz_replay)mode, names_replay((pz_replay)mode)};
 }
@@ -602,7 +606,7 @@ static int find_policies(struct sweep *sweep)
 {
     size_t named = options.policies.count, count = named > 0 ? named : pz_policy_count();
 
-    sweep->ways = memory_keep(2 * count, sizeof *sweep->ways);
+    sweep->ways = memory_keep(PZ_REPLAYS * count, sizeof *sweep->ways);
     for (size_t i = 0; i < count; i++) {
         pz_policy policy;
         pz_status result = named > 0 ? pz_policy_named(options.policies.words[i], &policy)

@@ -12,7 +12,8 @@ static const char *const encodings[] = {
     [PZ_INTEGERS] = "I", [PZ_DIFFERENCES] = "D", [PZ_CONSTANTS] = "C"};
 static const char *const signatures[] = {
     [PZ_BY_TENSOR] = "tensor", [PZ_BY_OPERATOR] = "operator", [PZ_BY_NOTHING] = "none"};
-static const char *const replays[] = {[PZ_REPLAY_FREE] = "free", [PZ_REPLAY_KEEP] = "keep"};
+static const char *const replays[PZ_REPLAYS] = {
+    [PZ_REPLAY_FREE] = "free", [PZ_REPLAY_KEEP] = "keep", [PZ_REPLAY_HOLD] = "hold"};
 static const char *const actions[PZ_ACTIONS] = {
     [PZ_KEEP] = "keep", [PZ_SWAP] = "swap", [PZ_DROP] = "drop", [PZ_COMPRESS] = "compress"};
 static const char *const compressors[] = {
@@ -104,7 +105,7 @@ const char *option_replay(const char *text, void *target)
     int found = find(text, replays, LENGTH(replays));
 
     if (found < 0)
-        return "known are free and keep";
+        return "known are free, keep and hold";
     *(pz_replay *)target = (pz_replay)found;
     return NULL;
 }

@@ -9,7 +9,7 @@
 const char *names_precision(pz_precision precision); /* "fp32" or "bf16" */
 const char *names_encoding(pz_encoding encoding);    /* "raw", ... "zbx"; "E", "I", "D" or "C" */
 const char *names_signature(pz_signature signature); /* "tensor", "operator" or "none" */
-const char *names_replay(pz_replay replay);          /* "free" or "keep" */
+const char *names_replay(pz_replay replay);          /* "free", ... */
 const char *names_action(pz_action action);          /* "keep", "swap", "drop" or "compress" */
 
 /* The codecs whose ratios a table holds. */

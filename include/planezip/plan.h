@@ -228,8 +228,11 @@ typedef enum pz_compress {
 /* What happens to the saved tensors that a replay rebuilds on its way. */
 typedef enum pz_replay {
     PZ_REPLAY_FREE = 0, /* freed after each replay, as in the paper */
-    PZ_REPLAY_KEEP = 1  /* kept until their own last use */
+    PZ_REPLAY_KEEP = 1, /* kept until their own last use */
+    PZ_REPLAY_HOLD = 2  /* the same; and what several saved tensors are made from, without being
+                           saved, stays from the forward pass for the replays that read it */
 } pz_replay;
+#define PZ_REPLAYS 3
 
 /* An action per saved tensor, and for PZ_SWAP and PZ_COMPRESS the operator before which its return
  * is asked for. */
@@ -297,7 +300,8 @@ typedef struct pz_setup {
     const double *predicted; /* ratio per saved tensor; NULL: no compression */
     const double *actual;    /* ratios that transfers really have; NULL: the predicted ones */
     uint64_t budget_bytes;   /* hard limit for activation memory */
-    pz_replay replay;        /* of the plans that are made; policy "best" tries both */
+    pz_replay replay;        /* of the plans that are made; policy "best" tries free and
+                                    keep, and what is asked for */
     pz_compress compress;    /* who compresses in device memory */
     uint64_t slot_bytes;     /* what is compressed there lies in slots of this size; 0: default */
     uint64_t search_evaluations; /* of policy "best": plans looked at; 0: about a second's worth */

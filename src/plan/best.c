@@ -40,19 +40,19 @@ static bool take_if_better(struct starts *s, const pzi_candidate *candidate, boo
     return ns < INT64_MAX;
 }
 
-/* One candidate in both modes, with a tighter target until both run. */
+/* One candidate in all modes that are asked for, with a tighter target until it runs in each. */
 static void try_start(struct starts *s, const pzi_candidate *candidate, bool raw)
 {
     pzi_candidate line = *candidate;
-    bool fits[2] = {false, false};
+    bool fits[PZ_REPLAYS] = {false, false, s->planning->planned.replay != PZ_REPLAY_HOLD};
     if (s->any && s->candidate)
         return;
     line.uncompressed = line.uncompressed || raw;
-    for (int step = 0; step <= PZI_REPLANS && !(fits[0] && fits[1]); step++) {
+    for (int step = 0; step <= PZI_REPLANS && !(fits[0] && fits[1] && fits[2]); step++) {
         if (!pzi_candidate_draft(s->planning, &line,
                                  pzi_tightened(s->planning->eval.budget_bytes, step)))
             return;
-        for (int mode = 0; mode < 2; mode++)
+        for (int mode = 0; mode < PZ_REPLAYS; mode++)
             if (!fits[mode])
                 fits[mode] = take_if_better(s, candidate, raw, (pz_replay)mode);
     }
@@ -100,15 +100,16 @@ static void set_actions(const pzi_work *work, uint64_t number, unsigned n, pz_ac
     }
 }
 
-/* Looks at all plans, in both modes. */
-static pz_status try_all(struct starts *s, uint64_t plans, unsigned n_actions, pz_search_info *info)
+/* Looks at all plans, in the modes before n_modes. */
+static pz_status try_all(struct starts *s, uint64_t plans, unsigned n_actions, int n_modes,
+                         pz_search_info *info)
 {
     pzi_eval *eval = &s->planning->eval;
     const size_t n = eval->work->trace->n_saved;
     pz_action *actions = calloc(n + 1, sizeof *actions);
     if (!actions)
         return PZ_ERR_MEMORY;
-    for (int mode = 0; mode < 2; mode++)
+    for (int mode = 0; mode < n_modes; mode++)
         for (uint64_t k = 0; k < plans; k++) {
             set_actions(eval->work, k, n_actions, actions);
             const int64_t ns =
@@ -139,12 +140,14 @@ static pz_status improve(struct starts *s, pz_search_info *info)
     const pz_setup *setup = &s->planning->planned;
     const unsigned n_actions = setup->compress == PZ_COMPRESS_NONE ? PZ_COMPRESS : PZ_ACTIONS;
     const uint64_t plans = count_plans(work, n_actions);
+    const bool hold = setup->replay == PZ_REPLAY_HOLD;
+    const int n_modes = hold ? PZ_REPLAYS : PZ_REPLAY_HOLD;
     pzi_search_limits limits = {setup->search_evaluations, setup->search_seconds,
-                                setup->search_seed};
+                                setup->search_seed, hold ? PZ_REPLAY_HOLD : PZ_REPLAY_KEEP};
     if (limits.evaluations == 0)
         limits.evaluations = default_evaluations(work->trace);
-    if (2 * plans <= limits.evaluations)
-        return try_all(s, plans, n_actions, info);
+    if ((uint64_t)n_modes * plans <= limits.evaluations)
+        return try_all(s, plans, n_actions, n_modes, info);
     return pzi_search(&s->planning->eval, &limits, &s->found, info);
 }
 

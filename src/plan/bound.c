@@ -32,6 +32,7 @@ struct bound {
     const pzi_copies *copies;
     const int64_t *codec_ns; /* per saved tensor, both ways */
     pz_compress compress;
+    pz_replay mode;
     const uint64_t *pack_frees; /* per saved tensor: what compression in place frees */
     const double *ratios;       /* NULL: all 1 */
     double unit_bytes, budget_bytes;
@@ -41,6 +42,7 @@ struct bound {
     double *factors;
     int length, room;
     int drop, out, pack, replay; /* first columns: per saved tensor (3), per forward operator */
+    int hold;                    /* first column, per storage; 0: nothing is held */
     int wait_before, wait_after; /* delays before the peak; after it, but for first replays */
     int32_t *earliest;           /* per forward operator: before which it may be replayed */
 };
@@ -114,6 +116,17 @@ static int32_t replayed_for(const pz_trace *trace, int32_t value)
     return trace->values[same].op;
 }
 
+/* Adds the column of the storage that may hold the value, negative: then it need not be replayed.
+ */
+static void term_of_holding(struct bound *b, int32_t value)
+{
+    if (b->hold == 0 || value == PZI_NONE)
+        return;
+    const int32_t storage = b->trace->values[value].storage;
+    if (b->work->holdable[storage])
+        term(b, b->hold + storage, -1);
+}
+
 static int32_t producer_of(const pz_trace *trace, size_t saved)
 {
     return trace->values[trace->values[trace->saved[saved].value].same_as].op;
@@ -168,11 +181,15 @@ static void add_replays(struct bound *b)
     for (size_t i = 0; i < trace->n_forward; i++) {
         const pzi_op *op = &trace->ops[i];
         for (uint32_t k = op->reads; k < op->writes_end; k++) {
-            const int32_t from = replayed_for(trace, input_value(trace, op, k));
+            const int32_t value = input_value(trace, op, k);
+            const int32_t from = replayed_for(trace, value);
             if (from < 0 || from == (int32_t)i)
                 continue;
+            const int32_t same = trace->values[value].same_as;
             term(b, b->replay + (int)i, 1);
             term(b, b->replay + from, -1);
+            term_of_holding(b, same);
+            term_of_holding(b, trace->values[same].twin);
             at_most(b, 0);
         }
     }
@@ -193,6 +210,9 @@ static void add_memory(struct bound *b)
         term(b, b->drop + (int)i, -bytes);
         term(b, b->pack + (int)i, -(double)b->pack_frees[i] / b->unit_bytes);
     }
+    for (size_t s = 0; b->hold > 0 && s < b->trace->n_storages; s++)
+        if (b->work->holdable[s] && b->trace->storages[s].last_use < b->peak_op)
+            term(b, b->hold + (int)s, (double)b->work->bytes[s] / b->unit_bytes);
     at_most(b, (b->budget_bytes - peak) / b->unit_bytes);
 }
 
@@ -338,6 +358,7 @@ static void build(struct bound *b)
     b->out = add_columns(b, n, 1);
     b->pack = add_columns(b, n, 1);
     b->replay = add_columns(b, b->trace->n_forward, 1);
+    b->hold = b->mode == PZ_REPLAY_HOLD ? add_columns(b, b->trace->n_storages, 1) : 0;
     b->wait_before = add_columns(b, 1, 0);
     b->wait_after = add_columns(b, 1, 0);
     find_earliest(b);
@@ -370,13 +391,14 @@ static pz_status bound_overhead(const pzi_work *work, const pz_setup *setup,
                                 double *overhead_ns, pz_bound *bound, pz_diag *diag)
 {
     const pz_trace *trace = work->trace;
-    const size_t room = trace->n_saved * 3 + trace->n_forward + 16;
+    const size_t room = trace->n_saved * 3 + trace->n_forward + trace->n_storages + 16;
     struct bound b = {
         .work = work,
         .trace = trace,
         .copies = copies,
         .codec_ns = codec_ns,
         .compress = setup->compress,
+        .mode = setup->replay,
         .pack_frees = pack_frees,
         .ratios = ratios,
         .unit_bytes = (double)trace->peak_bytes[work->platform->precision] + 1,

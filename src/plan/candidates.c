@@ -80,9 +80,9 @@ uint64_t pzi_tightened(uint64_t budget_bytes, int step)
  * that the points are those of the plan's own one. */
 static bool finish_draft(pzi_planning *p, const pz_setup *setup)
 {
-    if (setup->replay == PZ_REPLAY_KEEP) {
+    if (setup->replay != PZ_REPLAY_FREE) {
         p->eval.budget_bytes = setup->budget_bytes;
-        if (pzi_eval_run(&p->eval, p->planner.action, PZ_REPLAY_KEEP, setup->budget_bytes,
+        if (pzi_eval_run(&p->eval, p->planner.action, setup->replay, setup->budget_bytes,
                          INT64_MAX) == INT64_MAX)
             return false;
         pzi_eval_write(&p->eval, p->planner.action, p->trial);

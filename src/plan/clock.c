@@ -53,7 +53,8 @@ static void mark_operators(pzi_clock *c)
     }
     for (size_t s = 0; s < trace->n_storages; s++) {
         const pzi_storage *storage = &trace->storages[s];
-        if (storage->last_use >= 0 && (storage->saved >= 0 || storage->kind == PZI_INPUT))
+        if (storage->last_use >= 0 &&
+            (storage->saved >= 0 || storage->kind == PZI_INPUT || c->work->holdable[s]))
             c->rows[storage->last_use].end = PZI_NONE;
     }
 }

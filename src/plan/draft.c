@@ -113,7 +113,7 @@ static bool lifts_above(pzi_planner *p)
 
 const pzi_replay *pzi_draft_replay(pzi_planner *p, int32_t saved)
 {
-    const pzi_residency residency = {p->dropped, p->back, false};
+    const pzi_residency residency = {p->dropped, p->back, PZ_REPLAY_FREE};
     const int32_t op = p->work->trace->saved[saved].first_backward_use;
     return pzi_replay_build(&p->replayer, &residency, (size_t)saved, op);
 }

@@ -76,7 +76,8 @@ static void mark_slots(const pzi_eval *e, int32_t *marks)
     }
     for (size_t s = 0; s < trace->n_storages; s++) {
         const pzi_storage *storage = &trace->storages[s];
-        if (storage->last_use >= 0 && (storage->saved >= 0 || storage->kind == PZI_INPUT))
+        if (storage->last_use >= 0 &&
+            (storage->saved >= 0 || storage->kind == PZI_INPUT || e->work->holdable[s]))
             marks[pzi_slot_of(storage->last_use) + 1] = 1;
     }
 }
@@ -335,7 +336,7 @@ int64_t pzi_eval_run(pzi_eval *e, const pz_action *actions, pz_replay mode, uint
 
 void pzi_eval_write(const pzi_eval *e, const pz_action *actions, pz_plan *plan)
 {
-    plan->replay = e->rebuild.keep ? PZ_REPLAY_KEEP : PZ_REPLAY_FREE;
+    plan->replay = e->rebuild.mode;
     for (size_t i = 0; i < plan->n; i++)
         plan->steps[i] = (pzi_step){actions[i], pzi_leaves(actions[i]) ? e->issue[i] : PZI_NONE};
 }

@@ -73,7 +73,8 @@ static bool is_there(const pzi_rebuild *r, int32_t saved, int32_t target, int32_
     const int32_t back = r->back[saved];
     if (back > op || op > r->work->trace->saved[saved].last_use)
         return false;
-    return back < op || r->keep || pzi_replays_before(r->work->trace, saved, target);
+    return back < op || r->mode != PZ_REPLAY_FREE ||
+           pzi_replays_before(r->work->trace, saved, target);
 }
 
 static bool applies(const pzi_rebuild *r, const pzi_recipe *recipe, int32_t target, int32_t op)
@@ -157,7 +158,7 @@ static void fill_recipe(const pzi_rebuild *r, const pzi_replay *replay, size_t n
 /* NULL if the tensor cannot be rebuilt, which is not remembered: it is rare. */
 static pzi_recipe *build_recipe(pzi_rebuild *r, int32_t target, int32_t op)
 {
-    const pzi_residency residency = {r->dropped, r->back, r->keep};
+    const pzi_residency residency = {r->dropped, r->back, r->mode};
     const pzi_replay *replay = pzi_replay_build(&r->replayer, &residency, (size_t)target, op);
     if (!replay)
         return NULL;
@@ -199,10 +200,9 @@ static const pzi_recipe *find_recipe(pzi_rebuild *r, int32_t target, int32_t op)
 static void start(pzi_rebuild *r, const pz_action *actions, pz_replay mode)
 {
     const pz_trace *trace = r->work->trace;
-    const bool keep = mode == PZ_REPLAY_KEEP;
-    if (keep != r->keep || r->recipe_bytes > RECIPES_MAX_BYTES)
+    if (mode != r->mode || r->recipe_bytes > RECIPES_MAX_BYTES)
         forget_recipes(r);
-    r->keep = keep;
+    r->mode = mode;
     r->ns = 0;
     r->n_runs = 0;
     for (size_t k = 0; k < r->n_extended; k++)
@@ -212,7 +212,7 @@ static void start(pzi_rebuild *r, const pz_action *actions, pz_replay mode)
     memcpy(r->back, r->first_use, trace->n_saved * sizeof *r->back);
     for (size_t i = 0; i < trace->n_saved; i++) {
         r->dropped[i] = actions[i] == PZ_DROP;
-        if (keep)
+        if (mode != PZ_REPLAY_FREE)
             r->back[i] = PZI_NEVER;
     }
 }
@@ -242,7 +242,7 @@ static bool add_run(pzi_rebuild *r, int32_t target)
         return false;
     r->runs[r->n_runs++] = (pzi_rebuilt){target, op, recipe};
     r->ns += recipe->ns;
-    for (size_t i = 0; r->keep && i < recipe->n_kept; i++)
+    for (size_t i = 0; r->mode != PZ_REPLAY_FREE && i < recipe->n_kept; i++)
         r->back[recipe->kept[i]] = op;
     use_sources(r, recipe, op);
     return true;
@@ -254,7 +254,8 @@ bool pzi_rebuild_plan(pzi_rebuild *r, const pz_action *actions, pz_replay mode)
     start(r, actions, mode);
     for (size_t k = 0; k < trace->n_saved; k++) {
         const int32_t target = r->work->by_use[k];
-        if (!r->dropped[target] || (r->keep && r->back[target] <= r->first_use[target]))
+        if (!r->dropped[target] ||
+            (mode != PZ_REPLAY_FREE && r->back[target] <= r->first_use[target]))
             continue;
         if (!add_run(r, target))
             return false;

@@ -35,7 +35,7 @@ enum { PZI_RECIPES = 4 }; /* situations remembered per tensor */
 typedef struct pzi_rebuild {
     const pzi_work *work;
     pzi_replayer replayer;
-    bool keep;
+    pz_replay mode;
     uint8_t *dropped;
     int32_t *back;     /* per saved tensor: operator before which it is rebuilt */
     int32_t *need;     /* per saved tensor: operator before which it must be in memory */

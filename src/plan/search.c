@@ -9,11 +9,12 @@
 enum {
     STAGES = 4,
     ROW = 5,         /* longest row of neighbours that is changed at once */
+    TRIES = 4,       /* to find a tensor with another action */
     CHECK_EVERY = 64 /* evaluations between two looks at price and clock */
 };
 
-/* The threshold at the start, as a share of the overhead. */
-#define HEAT 0.001
+/* The threshold at the start, as a share of the overhead; most of the search is far below it. */
+#define HEAT 0.01
 /* Tensors of less than this share of the peak are rarely moved: they are many and weigh nothing. */
 #define SMALL 1e-4
 /* The price of a byte above the budget at the start, in average costs of a byte saved. */
@@ -109,10 +110,13 @@ static int32_t random_tensor(struct search *s)
     return s->tensors[random_below(s, s->n_tensors)];
 }
 
-/* Two tensors exchange their actions. */
+/* Two tensors exchange their actions, which are likely to differ. */
 static void exchange(struct search *s)
 {
-    const int32_t a = random_tensor(s), b = random_tensor(s);
+    const int32_t a = random_tensor(s);
+    int32_t b = random_tensor(s);
+    for (int k = 0; k < TRIES && s->actions[b] == s->actions[a]; k++)
+        b = random_tensor(s);
     const pz_action of_a = s->actions[a], of_b = s->actions[b];
     if (!can_have(s, a, of_b) || !can_have(s, b, of_a))
         return;
@@ -131,6 +135,13 @@ static void change_row(struct search *s)
             change(s, s->tensors[k], action);
 }
 
+static void change_one(struct search *s)
+{
+    const int32_t saved = random_tensor(s);
+    const size_t other = 1 + random_below(s, s->n_actions - 1);
+    change(s, saved, (pz_action)(((size_t)s->actions[saved] + other) % s->n_actions));
+}
+
 static pz_move make_move(struct search *s)
 {
     const size_t dice = random_below(s, 10);
@@ -143,7 +154,7 @@ static pz_move make_move(struct search *s)
         change_row(s);
         return PZ_MOVE_ROW;
     }
-    change(s, random_tensor(s), random_action(s));
+    change_one(s);
     return PZ_MOVE_ONE;
 }
 
@@ -202,7 +213,7 @@ static void adapt_price(struct search *s)
     s->n_above = 0;
 }
 
-/* Back to the best plan; the search always runs with replays that keep what they rebuild. */
+/* Back to the best plan, in the mode of the search. */
 static void start_stage(struct search *s)
 {
     memcpy(s->actions, s->found->actions, s->trace->n_saved * sizeof *s->actions);
@@ -240,7 +251,8 @@ static void run_search(struct search *s, const pzi_search_limits *limits, double
             stage = (int)(done * STAGES);
             start_stage(s);
         }
-        s->heat_ns = HEAT * overhead_ns * (1 - done) * (1 - done);
+        const double rest = (1 - done) * (1 - done);
+        s->heat_ns = HEAT * overhead_ns * rest * rest;
         for (int k = 0; k < CHECK_EVERY; k++) {
             step(s);
             s->n_above += s->above_bytes > 0;
@@ -274,7 +286,7 @@ pz_status pzi_search(pzi_eval *eval, const pzi_search_limits *limits, pzi_found 
         .found = found,
         .info = info,
         .random = limits->seed,
-        .mode = PZ_REPLAY_KEEP,
+        .mode = limits->mode,
         .n_actions = PZ_COMPRESS,
     };
     for (size_t i = 0; i < trace->n_saved; i++)

@@ -10,6 +10,7 @@ typedef struct pzi_search_limits {
     uint64_t evaluations; /* how many plans are looked at */
     double seconds;       /* if above 0: how long, instead */
     uint64_t seed;
+    pz_replay mode; /* of the plans looked at */
 } pzi_search_limits;
 
 /* The best plan so far. */

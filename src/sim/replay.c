@@ -70,7 +70,8 @@ static bool is_back(const struct build *b, int32_t saved)
     const int32_t back = b->residency->back[saved];
     if (back > b->op || b->op > b->trace->saved[saved].last_use)
         return false;
-    return back < b->op || b->residency->keep || pzi_replays_before(b->trace, saved, b->target);
+    return back < b->op || b->residency->mode != PZ_REPLAY_FREE ||
+           pzi_replays_before(b->trace, saved, b->target);
 }
 
 /* True if nothing has overwritten the value when operator op begins. */
@@ -83,11 +84,13 @@ static bool still_holds(const pz_trace *trace, int32_t value, int32_t op)
 /* True if value can be read from memory when the replay runs; *storage is then where. */
 static bool in_memory(const struct build *b, int32_t value, int32_t *storage)
 {
-    const pzi_storage *s = &b->trace->storages[b->trace->values[value].storage];
+    const int32_t where = b->trace->values[value].storage;
+    const pzi_storage *s = &b->trace->storages[where];
+    const bool held = b->residency->mode == PZ_REPLAY_HOLD && b->r->work->holdable[where];
     const bool there = s->saved == PZI_NONE
-                           ? s->kind == PZI_INPUT
+                           ? s->kind == PZI_INPUT || held
                            : !b->residency->dropped[s->saved] || is_back(b, s->saved);
-    *storage = b->trace->values[value].storage;
+    *storage = where;
     return there && s->saved != b->target && s->final_value == value &&
            still_holds(b->trace, value, b->op);
 }
@@ -204,7 +207,7 @@ static int32_t stays(const struct build *b, int32_t value)
 {
     if (value == b->target_value)
         return b->target;
-    if (!b->residency->keep)
+    if (b->residency->mode == PZ_REPLAY_FREE)
         return PZI_NONE;
     const pz_trace *trace = b->trace;
     const int32_t candidates[] = {value, trace->values[value].twin};

@@ -14,8 +14,8 @@
 typedef struct pzi_residency {
     const uint8_t *dropped; /* per saved tensor */
     const int32_t *back;    /* operator before which a dropped tensor is rebuilt, or PZI_NEVER */
-    bool
-        keep; /* PZ_REPLAY_KEEP: a dropped tensor rebuilt on the way is kept (back is then exact) */
+    pz_replay mode; /* but for PZ_REPLAY_FREE, a dropped tensor rebuilt on the way is kept (back is
+                       then exact) */
 } pzi_residency;
 
 /* What a step of a replay does with the memory of a value. */

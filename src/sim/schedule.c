@@ -39,13 +39,13 @@ static void rewind_replays(pzi_schedule *s)
 {
     const pz_trace *trace = s->work->trace;
     for (size_t i = 0; i < trace->n_saved; i++)
-        s->back[i] = s->keep ? PZI_NEVER : trace->saved[i].first_backward_use;
+        s->back[i] = s->mode != PZ_REPLAY_FREE ? PZI_NEVER : trace->saved[i].first_backward_use;
 }
 
 static void start(pzi_schedule *s, const pz_plan *plan)
 {
     const pz_trace *trace = s->work->trace;
-    s->keep = plan->replay == PZ_REPLAY_KEEP;
+    s->mode = plan->replay;
     for (size_t i = 0; i < trace->n_storages; i++)
         s->end[i] = trace->storages[i].last_use;
     for (size_t i = 0; i < trace->n_saved; i++) {
@@ -57,10 +57,10 @@ static void start(pzi_schedule *s, const pz_plan *plan)
 
 const pzi_replay *pzi_schedule_replay(pzi_schedule *s, pzi_replayer *replayer, size_t run)
 {
-    const pzi_residency residency = {s->dropped, s->back, s->keep};
+    const pzi_residency residency = {s->dropped, s->back, s->mode};
     const pzi_run *r = &s->runs[run];
     const pzi_replay *replay = pzi_replay_build(replayer, &residency, (size_t)r->target, r->op);
-    for (size_t i = 0; replay && s->keep && i < replay->n_kept; i++)
+    for (size_t i = 0; replay && s->mode != PZ_REPLAY_FREE && i < replay->n_kept; i++)
         s->back[replay->kept[i]] = r->op;
     return replay;
 }
@@ -84,7 +84,7 @@ static pz_status add_replays(pzi_schedule *s, pzi_replayer *replayer, pz_diag *d
     for (size_t k = 0; k < trace->n_saved; k++) {
         const int32_t target = s->work->by_use[k];
         const int32_t op = trace->saved[target].first_backward_use;
-        if (!s->dropped[target] || (s->keep && s->back[target] <= op))
+        if (!s->dropped[target] || (s->mode != PZ_REPLAY_FREE && s->back[target] <= op))
             continue;
         s->runs[s->n_runs++] = (pzi_run){target, op};
         const pzi_replay *replay = pzi_schedule_replay(s, replayer, s->n_runs - 1);

@@ -22,7 +22,7 @@ typedef struct pzi_schedule {
     int32_t *prefetches; /* tensors that left, in the order in which they are asked for */
     int32_t *issue;      /* per saved tensor: the operator before which its prefetch is issued */
     size_t n_prefetches;
-    bool keep; /* PZ_REPLAY_KEEP */
+    pz_replay mode;
     uint8_t *dropped;
     int32_t *back; /* as far as replays have been built, see pzi_residency */
 } pzi_schedule;

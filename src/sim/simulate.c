@@ -143,7 +143,8 @@ pz_status pz_trace_costs(const pz_trace *trace, const pz_platform *platform, int
     uint8_t *dropped = calloc(trace->n_saved + 1, sizeof *dropped);
     int32_t *back = calloc(trace->n_saved + 1, sizeof *back);
     if (status == PZ_OK && dropped && back)
-        fill_costs(&work, &replayer, &(pzi_residency){dropped, back, false}, swap_ns, recompute_ns);
+        fill_costs(&work, &replayer, &(pzi_residency){dropped, back, PZ_REPLAY_FREE}, swap_ns,
+                   recompute_ns);
     else
         status = pzi_no_memory(diag);
     free(dropped);

@@ -81,6 +81,39 @@ static pz_status sort_saved(const pz_trace *trace, bool by_use, int32_t *order)
     return PZ_OK;
 }
 
+static bool makes_saved(const pz_trace *trace, const pzi_op *op)
+{
+    for (uint32_t k = op->writes; k < op->writes_end; k++)
+        if (trace->storages[trace->accesses[k].storage].saved != PZI_NONE)
+            return true;
+    return false;
+}
+
+/* Whether it is of the forward pass alone, and the memory of its value is not used again. */
+static bool is_passing(const pz_trace *trace, const pzi_access *access)
+{
+    const pzi_storage *storage = &trace->storages[access->storage];
+    return access->value != PZI_NONE && storage->kind == PZI_ACTIVATION &&
+           storage->saved == PZI_NONE && storage->final_value == access->value;
+}
+
+/* Forward operators that read it and make something that is saved: two at least. */
+static void find_holdable(pzi_work *work)
+{
+    const pz_trace *trace = work->trace;
+    for (size_t i = 0; i < trace->n_forward; i++) {
+        const pzi_op *op = &trace->ops[i];
+        const bool counts = makes_saved(trace, op);
+        for (uint32_t k = op->reads; counts && k < op->reads_end; k++) {
+            const pzi_access *access = &trace->accesses[k];
+            if (is_passing(trace, access) && work->holdable[access->storage] < 2)
+                work->holdable[access->storage]++;
+        }
+    }
+    for (size_t s = 0; s < trace->n_storages; s++)
+        work->holdable[s] = work->holdable[s] == 2;
+}
+
 static void fill(pzi_work *work)
 {
     const pz_trace *trace = work->trace;
@@ -116,14 +149,16 @@ pz_status pzi_work_new(const pz_trace *trace, const pz_platform *platform, pzi_w
         .bytes = calloc(trace->n_storages + 1, sizeof *work->bytes),
         .by_ready = calloc(trace->n_saved + 1, sizeof *work->by_ready),
         .by_use = calloc(trace->n_saved + 1, sizeof *work->by_use),
+        .holdable = calloc(trace->n_storages + 1, sizeof *work->holdable),
     };
-    if (!work->op_ns || !work->start_ns || !work->bytes || !work->by_ready || !work->by_use ||
-        sort_saved(trace, false, work->by_ready) != PZ_OK ||
+    if (!work->holdable || !work->op_ns || !work->start_ns || !work->bytes || !work->by_ready ||
+        !work->by_use || sort_saved(trace, false, work->by_ready) != PZ_OK ||
         sort_saved(trace, true, work->by_use) != PZ_OK) {
         pzi_work_free(work);
         return pzi_no_memory(diag);
     }
     fill(work);
+    find_holdable(work);
     return PZ_OK;
 }
 
@@ -134,6 +169,7 @@ void pzi_work_free(pzi_work *work)
     free(work->bytes);
     free(work->by_ready);
     free(work->by_use);
+    free(work->holdable);
     *work = (pzi_work){0};
 }
 

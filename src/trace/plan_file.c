@@ -11,7 +11,7 @@
 
 static const char *const actions[] = {"keep", "swap", "drop", "compress", NULL};
 static const char *const codecs[] = {"none", "planezip", "zvc", "bpc", "bx", "zbx", NULL};
-static const char *const replays[] = {"free", "keep", NULL};
+static const char *const replays[] = {"free", "keep", "hold", NULL};
 static const char *const compressors[] = {"none", "spare", "second", "software", NULL};
 
 pz_status pz_plan_new(const pz_trace *trace, pz_plan **plan)
@@ -74,7 +74,7 @@ pz_replay pz_plan_replay(const pz_plan *plan)
 
 pz_status pz_plan_set_replay(pz_plan *plan, pz_replay replay)
 {
-    if (replay != PZ_REPLAY_FREE && replay != PZ_REPLAY_KEEP)
+    if (replay < PZ_REPLAY_FREE || replay > PZ_REPLAY_HOLD)
         return PZ_ERR_ARGUMENT;
     plan->replay = replay;
     return PZ_OK;

@@ -61,7 +61,7 @@ static void drop_all(const pz_setup *setup, pz_plan *plan, size_t n)
         pz_trace_costs(setup->trace, setup->platform, costs, costs + n, NULL) == PZ_OK)
         for (size_t i = 0; i < n; i++)
             pz_plan_set(plan, i, costs[n + i] == INT64_MAX ? PZ_KEEP : PZ_DROP, 0);
-    pz_plan_set_replay(plan, PZ_REPLAY_KEEP);
+    pz_plan_set_replay(plan, PZ_REPLAY_HOLD);
     const pz_status status = pz_simulate(setup, plan, &report, NULL, &diag);
     if (status != PZ_OK && status != PZ_ERR_INFEASIBLE)
         fail("everything dropped", &diag);

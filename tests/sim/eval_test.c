@@ -103,13 +103,22 @@ static int64_t simulated_ns(struct lab *lab, uint64_t budget_bytes)
 
 struct counts {
     unsigned ran, needless; /* plans; those that would run with less memory than their profile */
+    unsigned held;          /* those in which something not saved stays for a replay */
 };
+
+static bool holds_something(const pzi_eval *eval)
+{
+    for (size_t k = 0; k < eval->rebuild.n_extended; k++)
+        if (eval->work->holdable[eval->rebuild.extended[k]])
+            return true;
+    return false;
+}
 
 /* One changed plan: the time is the simulator's. */
 static void check_plan(struct lab *lab, struct counts *counts)
 {
     pzi_eval *eval = &lab->eval;
-    const pz_replay mode = rng_one_in(&lab->rng, 6) ? PZ_REPLAY_FREE : PZ_REPLAY_KEEP;
+    const pz_replay mode = (pz_replay)rng_below(&lab->rng, PZ_REPLAYS);
     const int64_t ns = pzi_eval_run(eval, lab->actions, mode, UINT64_MAX, INT64_MAX);
     if (ns == INT64_MAX)
         return;
@@ -122,6 +131,7 @@ static void check_plan(struct lab *lab, struct counts *counts)
     if (peak > 0)
         CHECK_EQ_I64(pzi_eval_run(eval, lab->actions, mode, peak - 1, INT64_MAX), INT64_MAX);
     counts->ran++;
+    counts->held += holds_something(eval);
 }
 
 TEST(an_evaluation_agrees_with_the_simulator)
@@ -140,6 +150,7 @@ TEST(an_evaluation_agrees_with_the_simulator)
         lab_free(&lab);
     }
     CHECK(counts.ran > 12000);
+    CHECK(counts.held > 500);
     /* The profile has all that an operator reads back before the replays before it. */
     CHECK(counts.needless < counts.ran / 500);
 }
@@ -150,7 +161,7 @@ TEST(an_evaluation_agrees_with_the_simulator)
 static void try_plan(struct lab *lab, int64_t *best_ns)
 {
     pz_report report;
-    for (int mode = 0; mode < 2; mode++) {
+    for (int mode = 0; mode <= PZ_REPLAY_KEEP || mode <= (int)lab->setup.replay; mode++) {
         lab->plan->replay = (pz_replay)mode;
         const pz_status status =
             pzi_simulate(&lab->work, &lab->replayer, &lab->setup, lab->plan, &report, NULL, NULL);
@@ -217,6 +228,7 @@ TEST(best_finds_the_optimum_of_tiny_traces)
         if (!lab_new(&lab, seed, 2 + (int)(seed % 4)))
             return;
         lab.platform.software_bps = 0; /* all plans are run with the codec */
+        lab.setup.replay = rng_one_in(&lab.rng, 3) ? PZ_REPLAY_HOLD : PZ_REPLAY_FREE;
         if (lab.platform.engine_bps <= 0)
             lab.setup.compress = PZ_COMPRESS_NONE;
         lab.setup.budget_bytes = lab.setup.budget_bytes * (50 + rng_below(&lab.rng, 50)) / 100;

@@ -154,7 +154,7 @@ static bool can_be_dropped(const int64_t *recompute_ns, size_t i)
 
 static void random_plan(struct world *w, const int64_t *recompute_ns, pz_plan *plan)
 {
-    pz_plan_set_replay(plan, rng_one_in(&w->rng, 2) ? PZ_REPLAY_KEEP : PZ_REPLAY_FREE);
+    pz_plan_set_replay(plan, (pz_replay)rng_below(&w->rng, PZ_REPLAYS));
     const unsigned actions = w->setup.compress == PZ_COMPRESS_NONE ? PZ_COMPRESS : PZ_ACTIONS;
     for (size_t i = 0; i < w->info.saved; i++) {
         pz_action action = (pz_action)rng_below(&w->rng, actions);

@@ -46,7 +46,8 @@ struct scene {
     struct scene_storage storages[SCENE_STORAGES];
     size_t n_storages, n_inputs;
     int n_ops;
-    bool backward, keep, has_ratios, has_actual;
+    bool backward, has_ratios, has_actual;
+    pz_replay replay;
     char ops[SCENE_TEXT];
     size_t ops_bytes;
     char optimizer[SCENE_WORD];
@@ -394,7 +395,10 @@ static inline bool scene_statement(struct scene *s, char *line)
     }
     if (strcmp(word, "replay") == 0) {
         const char *mode = scene_word();
-        s->keep = mode && strcmp(mode, "keep") == 0;
+        if (mode && strcmp(mode, "keep") == 0)
+            s->replay = PZ_REPLAY_KEEP;
+        else if (mode && strcmp(mode, "hold") == 0)
+            s->replay = PZ_REPLAY_HOLD;
         return true;
     }
     s->backward = s->backward || strcmp(word, "backward") == 0;
@@ -429,7 +433,7 @@ static inline bool scene_make_plan(struct scene *s)
 {
     if (pz_plan_new(s->trace, &s->plan) != PZ_OK)
         return scene_fail(s, "no memory", NULL);
-    pz_plan_set_replay(s->plan, s->keep ? PZ_REPLAY_KEEP : PZ_REPLAY_FREE);
+    pz_plan_set_replay(s->plan, s->replay);
     for (size_t i = 0; i < s->n_storages; i++) {
         const struct scene_storage *storage = &s->storages[i];
         const int64_t saved = scene_saved(s, storage->name);

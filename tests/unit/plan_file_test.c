@@ -31,7 +31,8 @@ static bool start(void)
     pz_plan_set_info(plan, &about);
     CHECK_EQ_I64(pz_plan_set(plan, 1, PZ_SWAP, prefetch_op), PZ_OK);
     CHECK_EQ_I64(pz_plan_set(plan, 2, PZ_DROP, 0), PZ_OK);
-    pz_plan_set_replay(plan, PZ_REPLAY_KEEP);
+    pz_plan_set_replay(plan, PZ_REPLAY_HOLD);
+    CHECK_EQ_I64(pz_plan_set_replay(plan, (pz_replay)PZ_REPLAYS), PZ_ERR_ARGUMENT);
     return CHECK_EQ_I64(pz_plan_json(trace, plan, &good), PZ_OK);
 }
 
@@ -62,7 +63,7 @@ TEST(setting)
     CHECK_EQ_I64(pz_plan_set(plan, 1, PZ_KEEP, 77777), PZ_OK);
     CHECK_EQ_I64(pz_plan_prefetch(plan, 1), -1);
     CHECK_EQ_I64(pz_plan_action(plan, saved_tensors + 5), PZ_KEEP);
-    CHECK_EQ_I64(pz_plan_replay(plan), PZ_REPLAY_KEEP);
+    CHECK_EQ_I64(pz_plan_replay(plan), PZ_REPLAY_HOLD);
     pz_plan_get_info(plan, &info);
     const uint64_t digest = info.digest;
     info.digest++;
@@ -91,7 +92,7 @@ TEST(round_trip)
     CHECK_EQ_U64(a.budget_bytes, b.budget_bytes);
     CHECK_EQ_U64(a.digest, b.digest);
     CHECK(a.predicted_overhead == b.predicted_overhead);
-    CHECK_EQ_I64(pz_plan_replay(again), PZ_REPLAY_KEEP);
+    CHECK_EQ_I64(pz_plan_replay(again), PZ_REPLAY_HOLD);
     for (size_t i = 0; i < saved_tensors; i++) {
         CHECK_EQ_I64(pz_plan_action(plan, i), pz_plan_action(again, i));
         CHECK_EQ_I64(pz_plan_prefetch(plan, i), pz_plan_prefetch(again, i));
@@ -131,8 +132,8 @@ TEST(bad_files)
     check_edit("\"version\": 1", "\"version\": 9", PZ_ERR_FORMAT, "version");
     check_edit("\"trace_digest\"", "\"digest\"", PZ_ERR_MEANING, "trace_digest");
     check_edit("\"trace_digest\": \"", "\"trace_digest\": \"0", PZ_ERR_MISMATCH, "trace_digest");
-    check_edit("\"replay\": \"keep\"", "\"replay\": \"never\"", PZ_ERR_MEANING, "replay");
-    check_edit("\"replay\": \"keep\"", "\"replay\": 1", PZ_ERR_MEANING, "replay");
+    check_edit("\"replay\": \"hold\"", "\"replay\": \"never\"", PZ_ERR_MEANING, "replay");
+    check_edit("\"replay\": \"hold\"", "\"replay\": 1", PZ_ERR_MEANING, "replay");
     check_edit("\"replay\"", "\"repl\"", PZ_ERR_MEANING, "replay");
     check_edit("\"policy\": \"planezip\"", "\"policy\": 1", PZ_ERR_MEANING, "policy");
     check_edit("\"policy\": \"planezip\"", "\"policy\": \"12345678901234567890123456789012\"",
