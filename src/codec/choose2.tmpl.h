@@ -1,14 +1,6 @@
 /* Template, parameter PZ_W: the mode of a chunk of format 2 (docs/format2.md, "Canonical choices").
  * The including file has defined the vocabulary (see group_scalar.tmpl.h). */
 
-/* Symbols of block number `block` that exist. */
-static inline PZ_PLANE PZ_CAT(existing)(unsigned n, unsigned block)
-{
-    const unsigned left = n - block * PZ_N;
-
-    return PZ_P(below)(left < PZ_N ? left : PZ_N);
-}
-
 /* What modes E and C make of a chunk: what their header tells, or is to tell. */
 PZ_LAYOUT
 {
@@ -83,98 +75,6 @@ static inline PZ_SAMPLE PZ_CAT(sample_of)(const uint8_t *raw, unsigned n)
     if (nb < 4)
         return (PZ_SAMPLE){raw, 0, 1, nb, n};
     return (PZ_SAMPLE){raw, 3, 4, nb / 4, n};
-}
-
-/* How modes I and D cut the numbers of a block. */
-PZ_CUT2
-{
-    unsigned k;
-    bool exact;
-    unsigned cost;
-};
-
-/* The bit planes of the z of a block, and zero planes behind them, so that k + 3 is an index. */
-PZ_NUMBERS
-{
-    PZ_PLANE plane[PZ_W + 4];
-};
-
-static inline void PZ_CAT(number_planes)(const uint8_t *raw, unsigned n, unsigned block, unsigned e,
-                                         bool differences, PZ_NUMBERS *z)
-{
-    const uint8_t *const from = raw + block * PZ_BLOCK_BYTES;
-    uint8_t folded[PZ_BLOCK_BYTES];
-
-    for (unsigned i = PZ_W; i < PZ_W + 4; i++)
-        z->plane[i] = PZ_P(of)(0, 0);
-    if (!differences) {
-        PZ_CAT(planes)(from, z->plane);
-        return;
-    }
-    PZ_CAT(fold)(from, block == 0 ? PZ_LOAD(raw, 0) : PZ_LOAD(from - PZ_W / 8, 0), e != 0, folded);
-    PZ_CAT(planes)(folded, z->plane);
-    if (n < (block + 1) * PZ_N)
-        for (unsigned j = 0; j < PZ_W; j++)
-            z->plane[j] = PZ_P(and)(z->plane[j], PZ_CAT(existing)(n, block));
-}
-
-/* The symbols whose quotient is at least 1 .. 6, at index 1 .. 6, if the planes from k + 3 on,
- * together, are `high`. */
-static inline void PZ_CAT(quotients)(const PZ_NUMBERS *z, unsigned k, PZ_PLANE high,
-                                     PZ_PLANE at_least[7])
-{
-    const PZ_PLANE q0 = z->plane[k], q1 = z->plane[k + 1], q2 = z->plane[k + 2];
-    const PZ_PLANE four = PZ_P(or)(q2, high), two = PZ_P(or)(q1, four);
-
-    at_least[1] = PZ_P(or)(q0, two);
-    at_least[2] = two;
-    at_least[3] = PZ_P(or)(PZ_P(and)(q0, q1), four);
-    at_least[4] = four;
-    at_least[5] = PZ_P(or)(PZ_P(and)(PZ_P(or)(q0, q1), q2), high);
-    at_least[6] = PZ_P(or)(PZ_P(and)(q1, q2), high);
-}
-
-static inline unsigned PZ_CAT(bit_length)(const PZ_NUMBERS *z)
-{
-    unsigned length = PZ_W;
-
-    while (length > 0 && PZ_P(is_zero)(z->plane[length - 1]))
-        length--;
-    return length;
-}
-
-/* N (k + 1), and min(q, 5) + 12 [q >= 6] for each quotient, from the binary digits of min(q, 5). */
-static inline unsigned PZ_CAT(cost_of)(const PZ_NUMBERS *z, unsigned k, PZ_PLANE high)
-{
-    const PZ_PLANE q0 = z->plane[k], q1 = z->plane[k + 1], q2 = z->plane[k + 2];
-    const PZ_PLANE four = PZ_P(or)(q2, high);
-    const PZ_PLANE five = PZ_P(or)(PZ_P(and)(PZ_P(or)(q0, q1), q2), high);
-    const PZ_PLANE six = PZ_P(or)(PZ_P(and)(q1, q2), high);
-    const PZ_PLANE ones = PZ_P(or)(PZ_P(without)(q0, four), five);
-
-    return PZ_N * (k + 1) + PZ_P(count)(ones) + 2 * PZ_P(count)(PZ_P(without)(q1, four)) +
-           4 * PZ_P(count)(four) + 12 * PZ_P(count)(six);
-}
-
-/* The canonical cut. */
-static inline PZ_CUT2 PZ_CAT(cut_of)(const PZ_NUMBERS *z)
-{
-    const unsigned length = PZ_CAT(bit_length)(z), least = length > 12 ? length - 12 : 0;
-    PZ_CUT2 best = {length, true, length * PZ_N};
-    PZ_PLANE above[PZ_W + 4]; /* the planes from j on, together, least <= j < length + 4 */
-
-#pragma GCC unroll 4
-    for (unsigned j = 0; j < 4; j++)
-        above[length + j] = PZ_P(of)(0, 0);
-    for (unsigned j = length; j-- > least;)
-        above[j] = PZ_P(or)(above[j + 1], z->plane[j]);
-    for (unsigned k = least; k < length && PZ_N * (k + 1) < best.cost; k++) {
-        const unsigned cost = PZ_CAT(cost_of)(z, k, above[k + 3]);
-
-        if (cost < best.cost)
-            best = (PZ_CUT2){k, false, cost};
-    }
-    return best;
 }
 
 /* Cost of mode I or D; at `enough` or more it may be less than the whole. */

@@ -2,6 +2,8 @@
  * (docs/format2.md) for one symbol width and instruction set.  The including file has defined the
  * vocabulary of blocks (vec_scalar.tmpl.h) and that of groups (group_scalar.tmpl.h).  Ends with
  * encode2, measure2 and decode2, the entries of pzi_width2_ops. */
+#include "codec/cut2.tmpl.h"
+
 #include "codec/choose2.tmpl.h"
 
 #include "codec/classes2.tmpl.h"

@@ -6,15 +6,6 @@ enum { PZ_CAT(plane_bytes) = PZ_N / 8, PZ_CAT(pieces) = PZ_N <= 64 ? 1 : PZ_N / 
 
 /* ---- Encoder -------------------------------------------------------------------------------- */
 
-static inline PZ_PLANE PZ_CAT(planes_above)(const PZ_NUMBERS *z, unsigned k)
-{
-    PZ_PLANE high = PZ_P(of)(0, 0);
-
-    for (unsigned j = k; j < PZ_W; j++)
-        high = PZ_P(or)(high, z->plane[j]);
-    return high;
-}
-
 /* What is read off the blocks in order, and written after them. */
 PZ_TAIL2
 {
@@ -23,15 +14,6 @@ PZ_TAIL2
     unsigned count;
     PZ_SYMBOL seen; /* all escapes, ORed */
 };
-
-static inline PZ_SYMBOL PZ_CAT(number_at)(const PZ_NUMBERS *z, unsigned i)
-{
-    PZ_SYMBOL number = 0;
-
-    for (unsigned j = 0; j < PZ_W; j++)
-        number |= (PZ_SYMBOL)((PZ_SYMBOL)PZ_P(has)(z->plane[j], i) << j);
-    return number;
-}
 
 static inline void PZ_CAT(put_quotients)(const PZ_NUMBERS *z, unsigned k,
                                          const PZ_PLANE at_least[7], PZ_TAIL2 *tail)
@@ -43,24 +25,26 @@ static inline void PZ_CAT(put_quotients)(const PZ_NUMBERS *z, unsigned k,
             pzi_levels_put(&tail->levels, l, PZ_P(piece)(at_least[l + 1], i),
                            PZ_P(piece)(at_least[l], i));
     for (; !PZ_P(is_zero)(escapes); escapes = PZ_P(rest)(escapes)) {
-        const PZ_SYMBOL q = (PZ_SYMBOL)(PZ_CAT(number_at)(z, PZ_P(lowest)(escapes)) >> k);
+        const PZ_SYMBOL q = (PZ_SYMBOL)(PZ_LOAD(z->symbols, PZ_P(lowest)(escapes)) >> k);
 
         tail->escapes[tail->count++] = q;
         tail->seen |= q;
     }
 }
 
-/* Writes the planes of a block; returns where they end. */
+/* Writes the planes of a block; returns where they end.  All planes are moved, as a loop over what
+ * is needed would be slower: up to a block is overwritten behind them. */
 static inline uint8_t *PZ_CAT(put_numbers)(const PZ_NUMBERS *z, PZ_CUT2 cut, PZ_TAIL2 *tail,
                                            uint8_t *to)
 {
     PZ_PLANE at_least[7];
 
-    for (unsigned j = 0; j < cut.k; j++)
-        to = PZ_CAT(put_piece)(z->plane[j], to);
+    for (unsigned j = 0; j < PZ_W; j++)
+        PZ_CAT(put_piece)(z->plane[j], to + j * PZ_CAT(plane_bytes));
+    to += cut.k * PZ_CAT(plane_bytes);
     if (cut.exact)
         return to;
-    PZ_CAT(quotients)(z, cut.k, PZ_CAT(planes_above)(z, cut.k + 3), at_least);
+    PZ_CAT(quotients)(z, &cut, at_least);
     to = PZ_CAT(put_piece)(at_least[1], to);
     PZ_CAT(put_quotients)(z, cut.k, at_least, tail);
     return to;
@@ -155,12 +139,12 @@ static inline size_t PZ_CAT(measure_numbers)(unsigned e, bool differences, const
         bytes += (cut.k + !cut.exact) * PZ_CAT(plane_bytes);
         if (cut.exact)
             continue;
-        PZ_CAT(quotients)(&z, cut.k, PZ_CAT(planes_above)(&z, cut.k + 3), at_least);
+        PZ_CAT(quotients)(&z, &cut, at_least);
         for (unsigned l = 1; l < PZI_LEVELS2; l++)
             bits[l] += PZ_P(count)(at_least[l]);
         escapes += PZ_P(count)(at_least[6]);
         for (left = at_least[6]; !PZ_P(is_zero)(left); left = PZ_P(rest)(left))
-            seen |= (PZ_SYMBOL)(PZ_CAT(number_at)(&z, PZ_P(lowest)(left)) >> cut.k);
+            seen |= (PZ_SYMBOL)(PZ_LOAD(z.symbols, PZ_P(lowest)(left)) >> cut.k);
     }
     for (unsigned l = 1; l < PZI_LEVELS2; l++)
         bytes += pzi_plane_bytes(bits[l]);
