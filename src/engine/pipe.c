@@ -41,11 +41,12 @@ static void account(struct pzi_pipe *pipe, struct pz_swap *swap, const struct pz
                     unsigned step, int64_t ns)
 {
     if (is_move(pipe, step)) {
-        add_rate(&pipe->move, swap->segments[slot->segment].bytes, (double)ns);
+        if (!swap->is_measured)
+            add_rate(&pipe->move, swap->segments[slot->segment].bytes, (double)ns);
         pipe->stats.move_ns += ns;
         swap->stats.move_ns[pipe->direction] += ns;
     } else {
-        if (!swap->stats.bypassed)
+        if (!swap->stats.bypassed && !swap->is_measured)
             add_rate(&pipe->code, (double)pzi_segment_raw(swap, slot->segment), (double)ns);
         pipe->stats.code_ns += ns;
         swap->stats.code_ns[pipe->direction] += ns;

@@ -100,6 +100,7 @@ struct pz_engine {
     struct pz_swap *swaps;
     uint64_t swap_count;
     uint64_t under_way; /* jobs in queues, running or ending */
+    uint64_t left_out;  /* tensors for which the codec was too slow */
     struct pzi_pipe pipes[PZ_DIRECTIONS];
 };
 
@@ -116,7 +117,8 @@ static inline size_t pzi_segment_raw(const struct pz_swap *swap, size_t segment)
 
 pzi_step pzi_encode, pzi_put, pzi_get, pzi_decode;
 
-/* Equation 2, for both ways together: whether the tensor goes without the codec.  With the lock. */
+/* Equation 2, for both ways together: whether the tensor goes without the codec.  A codec that
+ * looked too slow is tried again from time to time.  With the lock. */
 bool pzi_is_bypass(const struct pz_swap *swap);
 
 /* ---- pipe.c: all with the lock, but start and stop ---- */

@@ -61,16 +61,18 @@ static void check_type(pz_engine *engine, pz_dtype dtype, size_t bytes)
     pz_swap_free(swap);
 }
 
-static void check_all_types(const pz_engine_options *options)
+/* Every type, or every so many-th. */
+static void check_types(const pz_engine_options *options, unsigned step)
 {
     static const size_t sizes[] = {0, 1, 4096, SEGMENT - 1, SEGMENT, SEGMENT + 1, TENSOR};
     pz_engine *engine = engines_new(options);
 
-    for (unsigned dtype = 1; dtype < PZ_DTYPES; dtype++)
+    for (unsigned dtype = 1; dtype < PZ_DTYPES; dtype += step)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             check_type(engine, (pz_dtype)dtype, sizes[i]);
     CHECK_EQ_U64(engines_stats(engine).swaps, 0);
-    CHECK_EQ_U64(engines_stats(engine).directions[PZ_OUT].transfers, (PZ_DTYPES - 1) * 7);
+    CHECK_EQ_U64(engines_stats(engine).directions[PZ_OUT].transfers,
+                 (PZ_DTYPES - 1 + step - 1) / step * 7);
     CHECK_EQ_U64(engines_stats(engine).directions[PZ_IN].failed, 0);
     pz_engine_free(engine);
 }
@@ -87,8 +89,8 @@ TEST(every_type_and_size)
 
         memory.codec = disk.codec = codecs[i];
         disk.cached = i % 2 == 1;
-        check_all_types(&memory);
-        check_all_types(&disk);
+        check_types(&memory, 1);
+        check_types(&disk, 5);
         CHECK_EQ_U64(engines_used(pool), 0);
         CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
     }
@@ -373,6 +375,45 @@ TEST(events)
     CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
 }
 
+/* Swaps the next tensor out when one has ended. */
+struct chain {
+    pz_engine *engine;
+    pz_swap *swaps[TENSORS];
+    unsigned wrong;
+};
+
+static void swap_next(void *user, uint64_t token, pz_direction direction, pz_status status)
+{
+    struct chain *const chain = user;
+    const uint64_t next = token + 1;
+
+    chain->wrong += status != PZ_OK;
+    if (direction == PZ_OUT && next < TENSORS) {
+        const pz_swap_options options = engines_tensor(data[next], TENSOR, next);
+
+        chain->wrong += pz_swap_out(chain->engine, &options, false, &chain->swaps[next]) != PZ_OK;
+    }
+}
+
+TEST(swapping_from_a_callback)
+{
+    pz_pool *pool = engines_pool(8 << 20, 4096);
+    pz_engine_options options = memory_options(pool);
+    struct chain chain = {0};
+
+    fill_all();
+    options.done = swap_next;
+    options.user = &chain;
+    chain.engine = engines_new(&options);
+    chain.swaps[0] = engines_out(chain.engine, data[0], TENSOR, 0);
+    CHECK_EQ_U64(pz_engine_wait(chain.engine), PZ_OK);
+    for (unsigned i = 0; i < TENSORS; i++)
+        engines_check_in(chain.swaps[i], data[i], TENSOR);
+    CHECK_EQ_U64(chain.wrong, 0);
+    pz_engine_free(chain.engine);
+    CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
+}
+
 /* ---- Cancelling ------------------------------------------------------------------------------ */
 
 TEST(cancelling_what_is_queued)
@@ -432,23 +473,31 @@ TEST(cancelling_what_runs)
     engines_remove(folder);
 }
 
-/* Coming in is cancelled: the tensor is still there. */
+/* Coming in is cancelled, of one tensor in the middle and of another in the queue: they are still
+ * there. */
 TEST(cancelled_tensors_stay_in_the_tier)
 {
     pz_pool *pool = engines_pool(8 << 20, 4096);
     pz_engine_options options = memory_options(pool);
     pz_engine *engine;
-    pz_swap *swap;
+    pz_swap *large, *small;
+    uint64_t used;
 
     fill_all();
-    options.link_bps[PZ_IN] = 30000;
+    options.link_bps[PZ_IN] = 1000;
     engine = engines_new(&options);
-    swap = engines_out(engine, data[0], 20000, 0);
-    CHECK_EQ_U64(pz_swap_wait(swap), PZ_OK);
-    CHECK_EQ_U64(pz_swap_cancel(swap), PZ_OK); /* there was nothing to cancel */
-    CHECK_EQ_U64(pz_swap_in(swap, back, true), PZ_OK);
-    CHECK_EQ_U64(pz_swap_cancel(swap), PZ_ERR_CANCELLED);
-    engines_check_in(swap, data[0], 20000);
+    large = engines_out(engine, data[0], TENSOR, 0);
+    small = engines_out(engine, data[1], 100, 1);
+    CHECK_EQ_U64(pz_engine_wait(engine), PZ_OK);
+    used = engines_used(pool);
+    CHECK_EQ_U64(pz_swap_cancel(large), PZ_OK); /* there was nothing to cancel */
+    CHECK_EQ_U64(pz_swap_in(large, back, true), PZ_OK);
+    CHECK_EQ_U64(pz_swap_in(small, back, true), PZ_OK);
+    CHECK_EQ_U64(pz_swap_cancel(small), PZ_ERR_CANCELLED);
+    CHECK_EQ_U64(pz_swap_cancel(large), PZ_ERR_CANCELLED);
+    CHECK_EQ_U64(engines_used(pool), used);
+    engines_check_in(small, data[1], 100);
+    CHECK_EQ_U64(pz_swap_in(large, back, true), PZ_OK);
     pz_engine_free(engine);
     CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
 }
@@ -503,6 +552,28 @@ TEST(equation_2_decides)
     CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
 }
 
+/* By what the engine has measured: no codec keeps up with this link.  The first tensor is how it
+ * learns that, and another one in a while is how it learns if that changes. */
+TEST(measured_rates_decide)
+{
+    pz_pool *pool = engines_pool(8 << 20, 4096);
+    pz_engine_options options = memory_options(pool);
+    pz_engine *engine;
+
+    fill_all();
+    options.link_bps[PZ_OUT] = options.link_bps[PZ_IN] = 1e15;
+    engine = engines_new(&options);
+    for (unsigned i = 0; i < 40; i++) {
+        pz_swap *swap = engines_out(engine, data[0], 10000, i);
+
+        CHECK_EQ_U64(pz_swap_wait(swap), PZ_OK);
+        CHECK_EQ_U64(engines_swap_stats(swap).bypassed, i != 0 && i != 32);
+        pz_swap_free(swap);
+    }
+    pz_engine_free(engine);
+    CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
+}
+
 static double seconds(void)
 {
     struct timespec now;
@@ -530,7 +601,7 @@ TEST(an_emulated_link_is_as_slow_as_told)
     stats = engines_stats(engine).directions[PZ_OUT];
     needed = (double)stats.coded_bytes / 5e6;
     CHECK(seconds() - start >= needed);
-    CHECK(seconds() - start < 10 * needed + 1);
+    CHECK(seconds() - start < needed + 30);
     CHECK(stats.link_bps == 5e6);
     CHECK(stats.coded_bytes < stats.raw_bytes);
     CHECK((double)stats.move_ns >= 0.9 * needed * 1e9);
@@ -732,7 +803,7 @@ TEST(killed)
         pz_engine_options options = disk_options(folder);
         pz_engine *engine;
 
-        options.link_bps[PZ_OUT] = 1e6;
+        options.link_bps[PZ_OUT] = 1e5;
         engine = engines_new(&options);
         for (unsigned i = 0; i < TENSORS; i++)
             (void)engines_out(engine, data[i], i == 0 ? 100 : TENSOR, i);
