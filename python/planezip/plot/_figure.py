@@ -37,7 +37,7 @@ class Key:
 
 
 def beside_key(name):
-    return Key(_style.Series(name, "ink"), "hollow", f"hollow: {name}")
+    return Key(_style.Series(name, "ink"), "hollow")
 
 
 class Figure:

@@ -56,7 +56,8 @@ def throughput(sweep, beside=None, name="the paper"):
 
 def throughput_panel(rows, theirs, policies, model, platform):
     plot = Plot(f"{_style.model(model)}, {platform}", Linear(28, 102, at=(30, 50, 70, 90)),
-                Linear(0.6, 1.0), x_label="budget, % of the peak", width=230, height=195)
+                Linear(0.6, 1.0), x_label="budget, % of the peak", width=230, height=205,
+                subtitle="throughput, unlimited = 1")
 
     def points(source, policy):
         return sorted((row["budget_percent"], 1 / (1 + row["overhead"])) for row in source
