@@ -501,8 +501,9 @@ PZI_INLINE pz_status PZ_CAT(decode_exponents)(unsigned e, struct pzi_reader2 *fr
         return status;
     *from = escapes;
     if (layout.has_zeros) {
-        /* Words are read whole; what follows the last symbol is left out, but has to be there. */
-        memset(front + layout.c * (PZ_W / 8), 0, sizeof(uint64_t));
+        /* Up to 32 bytes are read at once; those behind the last symbol are left out, but have to
+         * be there. */
+        memset(front + layout.c * (PZ_W / 8), 0, 32);
         PZ_CAT(put_back)(&layout, front, (n + PZ_N - 1) / PZ_N, raw);
     }
     return PZ_OK;

@@ -61,7 +61,59 @@ static inline void PZ_CAT(common_bits)(const uint8_t *blocks, unsigned count, PZ
         }
 }
 
+#if PZ_W == 32
+
+/* ---- Moving symbols: as many as a register holds at a time ---- */
+
+/* All ones in byte i if bit i of the eight is set. */
+static inline uint64_t bytes_of_bits_w32(unsigned bits)
+{
+    return _pdep_u64(bits, 0x0101010101010101) * 0xff;
+}
+
+static inline __m256i widened_w32(uint64_t bytes)
+{
+    return _mm256_cvtepi8_epi32(_mm_cvtsi64_si128((long long)bytes));
+}
+
+static inline void compact_w32(const uint8_t *block, uint32_t mask, uint8_t *to)
+{
+    const __m256i *const v = (const __m256i *)(const void *)block;
+
+#pragma GCC unroll 4
+    for (unsigned k = 0; k < 4; k++) {
+        const unsigned bits = mask >> (8 * k) & 0xff;
+        const uint64_t from = _pext_u64(0x0706050403020100, bytes_of_bits_w32(bits));
+
+        _mm256_storeu_si256(
+            (__m256i *)(void *)to,
+            _mm256_permutevar8x32_epi32(_mm256_loadu_si256(v + k), widened_w32(from)));
+        to += 4 * pzi_count64(bits);
+    }
+}
+
+static inline void spread_w32(const uint8_t *from, uint32_t mask, uint8_t *block)
+{
+    __m256i *const v = (__m256i *)(void *)block;
+
+#pragma GCC unroll 4
+    for (unsigned k = 0; k < 4; k++) {
+        const unsigned bits = mask >> (8 * k) & 0xff;
+        const uint64_t bytes = bytes_of_bits_w32(bits);
+        const __m256i symbols =
+            _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(const void *)from),
+                                        widened_w32(_pdep_u64(0x0706050403020100, bytes)));
+
+        _mm256_storeu_si256(v + k, _mm256_and_si256(symbols, widened_w32(bytes)));
+        from += 4 * pzi_count64(bits);
+    }
+}
+
+#else
+
 #include "codec/group_bmi2.tmpl.h"
+
+#endif
 
 /* ---- Exponents ---- */
 
