@@ -305,6 +305,10 @@ static int run(char **operands, size_t count)
     (void)count;
     if (pz_policy_named(options.policy, &scene->policy) != PZ_OK)
         return fail_usage("--policy '%s': known are %s", options.policy, names_policies());
+    if (pz_policy_is_online(options.policy) && (options.output != NULL || options.allocator))
+        return fail_usage("--policy %s decides while it runs and makes no plan: leave --output and "
+                          "--allocator out",
+                          options.policy);
     if (options.bound && !pz_plan_bound_available())
         return fail_usage("--bound: this build has no solver; build with GLPK, or leave it out");
     status = search_check(&options.search, strcmp(options.policy, PZ_POLICY_DEFAULT) == 0);

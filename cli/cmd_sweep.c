@@ -154,7 +154,8 @@ static const option sweep_options[] = {
            "a folder of ratio tables, one per model"),
     OPTION_LIST('p', "platform", "PLATFORM", option_files, &options.platforms,
                 "built-in platforms or files (A and B)"),
-    OPTION_LIST(0, "policy", "NAME", option_words, &options.policies, "policies (all)"),
+    OPTION_LIST(0, "policy", "NAME", option_words, &options.policies,
+                "policies (all but the online ones)"),
     OPTION_LIST(0, "replay", "MODE", parse_modes, options.modes,
                 "free or keep what a replay rebuilds on its way (both), or\n"
                 "hold what it needs often as well; policy best tries free and\n"
@@ -351,6 +352,8 @@ static void reuse_plans(struct sweep *sweep)
     for (size_t i = 0; i < sweep->job_count; i++) {
         struct job *job = &sweep->jobs[i], *group = job - job->budget_index;
 
+        if (pz_policy_is_online(job->way->policy.name)) /* which has no plan */
+            continue;
         for (size_t k = 0; k < sweep->budget_count; k++)
             if (group[k].plan != NULL && group[k].setup.budget_bytes < job->setup.budget_bytes)
                 reuse(job, &group[k]);
@@ -615,7 +618,10 @@ static int find_policies(struct sweep *sweep)
         if (result != PZ_OK)
             return fail_usage("--policy '%s': known are %s",
                               named > 0 ? options.policies.words[i] : "?", names_policies());
-        add_ways(sweep, &policy);
+        if (pz_policy_is_online(policy.name))
+            sweep->ways[sweep->way_count++] = (struct way){policy, PZ_REPLAY_KEEP, "keep"};
+        else
+            add_ways(sweep, &policy);
     }
     return STATUS_OK;
 }

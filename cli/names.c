@@ -59,7 +59,7 @@ const char *names_policies(void)
         if (pz_policy_at(i, &policy) == PZ_OK)
             names = memory_text("%s%s%s", names, i > 0 ? ", " : "", policy.name);
     }
-    return names;
+    return memory_text("%s, online-dtr, online-dte, online-dte+codec", names);
 }
 
 const char *names_isas(void)

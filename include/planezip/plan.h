@@ -410,6 +410,12 @@ PZ_API size_t pz_policy_count(void);
 PZ_API pz_status pz_policy_at(size_t index, pz_policy *policy);
 PZ_API pz_status pz_policy_named(const char *name, pz_policy *policy);
 
+/* 1 for a policy that decides while the iteration runs, and only when memory runs out, so that
+ * operators need not repeat: "online-dtr", "online-dte" and "online-dte+codec".  They are not among
+ * those that pz_policy_at() tells.  The plan that pz_plan_make() returns then says what was done
+ * with each tensor; run as a plan it gives another time. */
+PZ_API int pz_policy_is_online(const char *name);
+
 /* The policy to use if nothing speaks for another. */
 #define PZ_POLICY_DEFAULT "best"
 

@@ -5,6 +5,7 @@
 
 #include "base/diag.h"
 #include "plan/best.h"
+#include "plan/online.h"
 #include "sim/sim.h"
 
 struct policy {
@@ -74,9 +75,10 @@ static const struct policy *find_policy(const char *name)
 pz_status pz_policy_named(const char *name, pz_policy *policy)
 {
     const struct policy *found = find_policy(name);
-    if (!found)
+    const pz_policy *face = found ? &found->face : pzi_online_named(name);
+    if (!face)
         return PZ_ERR_ARGUMENT;
-    *policy = found->face;
+    *policy = *face;
     return PZ_OK;
 }
 
@@ -194,6 +196,8 @@ static pz_status explain(pz_status status, const pz_setup *setup, const char *po
 pz_status pz_plan_make(const pz_setup *setup, const char *policy_name, pz_plan **plan,
                        pz_report *report, pz_diag *diag)
 {
+    if (pz_policy_is_online(policy_name))
+        return pzi_online_make(setup, pzi_online_named(policy_name), plan, report, diag);
     pzi_work work;
     const struct policy *policy;
     pz_status status = prepare(setup, policy_name, &policy, &work, diag);
@@ -276,6 +280,8 @@ static pz_status find_least(pzi_planning *run, const struct policy *policy, uint
 pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy_name,
                                uint64_t *budget_bytes, pz_diag *diag)
 {
+    if (pz_policy_is_online(policy_name))
+        return pzi_online_least(setup, pzi_online_named(policy_name), budget_bytes, diag);
     pzi_work work;
     const struct policy *policy;
     pz_status status = prepare(setup, policy_name, &policy, &work, diag);

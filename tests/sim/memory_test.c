@@ -105,6 +105,12 @@ static pz_status make_best_plan(struct state *s)
     return pz_plan_make(&setup, "best", &s->plan, &report, NULL);
 }
 
+static pz_status run_online(struct state *s)
+{
+    pz_report report;
+    return pz_plan_make(&s->setup, "online-dte", &s->plan, &report, NULL);
+}
+
 static pz_status bound(struct state *s)
 {
     pz_bound out;
@@ -209,7 +215,7 @@ static void drop_result(struct state *s, step *what)
         s->trace = NULL;
     }
     if (what == make_plan || what == make_cost_plan || what == make_best_plan ||
-        what == read_plan) {
+        what == run_online || what == read_plan) {
         pz_plan_free(s->plan);
         s->plan = NULL;
     }
@@ -315,6 +321,11 @@ TEST(planning_and_simulating)
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct state s;
         start(&s, seed, 12);
+        const uint64_t budget = s.setup.budget_bytes;
+        CHECK_EQ_I64(pz_plan_least_budget(&s.setup, "online-dte", &s.setup.budget_bytes, NULL),
+                     PZ_OK);
+        fail_each(&s, run_online, "online");
+        s.setup.budget_bytes = budget;
         fail_each(&s, make_cost_plan, "dte");
         fail_each(&s, make_plan, "planezip");
         fail_each(&s, simulate, "simulate");
