@@ -166,7 +166,8 @@ PZ_API pz_status pz_swap_out(pz_engine *engine, const pz_swap_options *options, 
  * swapped in any number of times, one after the other; PZ_ERR_BUSY while it is, or without `wait`
  * if there is no room in the queue.  If it is on its way out, that is waited for.  The transfer may
  * end with the status of swapping out, PZ_ERR_IO, PZ_ERR_TRUNCATED, PZ_ERR_CHECK (other bytes came
- * back than were written) or PZ_ERR_CANCELLED; what is at `to` is undefined then. */
+ * back than were written) or PZ_ERR_CANCELLED; what is at `to` is undefined then.  If swapping out
+ * has failed, the call itself returns with what. */
 PZ_API pz_status pz_swap_in(pz_swap *swap, void *to, bool wait);
 
 /* Waits for the transfers of a tensor; the status of the last one that was asked for. */
