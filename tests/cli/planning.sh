@@ -129,6 +129,15 @@ for who in spare second; do
 a, b = (json.load(open(name)) for name in ("summary2.json", "out.txt"))
 assert all(a[key] == b[key] for key in a if key in b), (a, b)'
 done
+run 0 "replays that hold" plan --trace "$tiny" --ratios "$tiny_ratios" --platform A \
+    --budget 80% --replay hold --json
+check "are no worse" python3 -c 'import json
+keep, hold = (json.load(open(name)) for name in ("summary.json", "out.txt"))
+assert hold["overhead"] <= keep["overhead"], (keep, hold)'
+run 0 "a sweep that holds" sweep --trace "$tiny" --policy dte,best --replay hold --budget 80% \
+    --platform A --json
+check "is of one mode" test "$(field '[row["replay"] for row in data["rows"]]')" = \
+    "['hold', 'all']"
 refuse 1 "no engine to compress" plan --trace "$tiny" --platform RTX4090 --budget 60% \
     --compress spare
 refuse 2 "nobody known" plan --trace "$tiny" --platform A --budget 60% --compress third
