@@ -3,6 +3,7 @@ import csv
 import json
 import math
 import os
+import struct
 from pathlib import Path
 
 from planezip.traces import saved
@@ -120,6 +121,13 @@ def substituted(table, ratio_of):
                         for entry in entries]}
 
 
+def rounded(floats):
+    """Little-endian floats as bfloat16, to nearest, ties to even; none of them is a NaN."""
+    words = struct.unpack(f"<{len(floats) // 4}I", floats)
+    return struct.pack(f"<{len(words)}H", *(((word + 0x7fff + (word >> 16 & 1)) >> 16) & 0xffff
+                                            for word in words))
+
+
 class Sample:
     """What the bundled chunks of activations say of codecs that a table does not know, by model and
     class of the producer: how many times the ratio of format 1 theirs is."""
@@ -178,11 +186,10 @@ class Sample:
         if key not in self.known:
             data = (self.index.parent / f"{model}.f32").read_bytes()
             places = [(2 * int(row["off"]), 2 * int(row["len"])) for row in chunks]
-            path = self.folder / "part.f32"
+            path = self.folder / "part.bf16"
             self.folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(b"".join(data[start:start + size] for start, size in places))
-            narrow, wide = (self.planezip("measure", "--dtype", "f32", "--to-bf16", *width,
-                                          path)["files"][0]["planezip_ratio"]
-                            for width in ((), ("--width", "32")))
+            path.write_bytes(rounded(b"".join(data[at:at + size] for at, size in places)))
+            narrow, wide = (self.planezip("measure", "--width", width, path)["files"][0]
+                            ["planezip_ratio"] for width in (16, 32))
             self.known[key] = wide / narrow
         return self.known[key]

@@ -2,7 +2,8 @@
 """The page that reproduce/run makes, of the bundled data: what is in it, and, where there is a
 Chromium, how it looks.
 
-PZ_PAGE_DIR: the folder of the page, where screenshots are left, too.  PZ_CHROMIUM: the browser.
+PZ_PAGE_DIR: the folder of the page, where screenshots are left, too.  PLANEZIP: the program.
+PZ_DATA_DIR: the unpacked data.  PZ_CHROMIUM: the browser.
 Exit status 77, with an argument "browser": there is none.
 """
 import csv
@@ -43,6 +44,11 @@ addEventListener("message", function (event) {{
 FIGURES = {"table-i", "figure-1a", "figure-1b", "figure-3", "table-iii", "table-iv",
            "policy-means", "figure-4", "figure-5", "timeline", "figure-6a", "figure-6b",
            "section-v-f", "sections-v-c-and-v-d"}
+SOURCE = Path(__file__).resolve().parent.parent.parent
+# The package as it is in the source tree, with the library beside the program.
+PYTHON = {"PLANEZIP_LIBRARY": str(Path(os.environ["PLANEZIP"]).resolve().parent /
+                                  "libplanezip.so"),
+          "PYTHONDONTWRITEBYTECODE": "1", **os.environ, "PYTHONPATH": str(SOURCE / "python")}
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 
 
@@ -133,6 +139,58 @@ class Content(unittest.TestCase):
             ours = sum(means[policy, platform, budget]) / 5
             self.assertLess(abs(ours - theirs), 2.5, (policy, platform, budget, ours))
         self.assertEqual(len({budget for _, _, budget in means}), 7)
+
+
+class Verbs(unittest.TestCase):
+    """python -m planezip.plot takes what the program prints."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def planezip(self, *arguments):
+        done = subprocess.run([os.environ["PLANEZIP"], *map(str, arguments)], capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def drawn(self, name, text):
+        """The names of the figures of a document."""
+        path = self.folder / f"{name}.json"
+        path.write_text(text, encoding="utf-8")
+        done = subprocess.run([sys.executable, "-m", "planezip.plot", path], capture_output=True,
+                              text=True, env=PYTHON)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        paths = [Path(line) for line in done.stdout.splitlines()]
+        for svg in paths:
+            self.assertGreater(len(list(xml.parse(svg).iter())), 20)
+        return [svg.stem.removeprefix(f"{name}-") for svg in paths]
+
+    def test_verbs(self):
+        data, table = Path(os.environ["PZ_DATA_DIR"]), "ratios/measured_resnet50.json"
+        trace = ("--trace", data / "traces/resnet50.json")
+        plan, timeline = self.folder / "plan.json", self.folder / "timeline.json"
+        self.planezip("plan", *trace, "--ratios", data / table, "--platform", "B", "--budget",
+                      "50%", "--policy", "planezip", "-o", plan)
+        self.planezip("simulate", *trace, "--plan", plan, "--platform", "B", "--ratios",
+                      data / table, "--timeline", timeline)
+        sweep = ("sweep", *trace, "--ratios", data / table, "--policy", "bw,planezip", "--json")
+        for name, expected, arguments in (
+                ("bench", ["speed"], ("bench", "--dtype", "f32", "--size", "64KiB", "--runs", "1",
+                                      "--json", data / "activations/resnet50.f32")),
+                ("table", ["ratios"], ("ratios", "show", "--json", data / table)),
+                ("errors", ["predictor"], ("ratios", "compare", *trace, "--json", data / table,
+                                           data / table)),
+                ("shown", ["figure-1b"], ("trace", "show", "--platform", "A,B", "--json",
+                                          trace[1])),
+                ("tensors", ["figure-1a"], ("trace", "show", "--platform", "A,B", "--tensors",
+                                            "--json", trace[1])),
+                ("sweep", ["figure-4", "overheads"], sweep),
+                ("one", ["figure-5"], (*sweep, "--budget", "50%")),
+                ("links", ["sensitivity-link"], (*sweep, "--budget", "50%", "--link", "12,24"))):
+            self.assertEqual(self.drawn(name, self.planezip(*arguments)), expected, name)
+        self.assertEqual(self.drawn("timeline", timeline.read_text()), ["timeline"])
 
 
 class Browser(unittest.TestCase):
@@ -230,5 +288,5 @@ if __name__ == "__main__":
         print("page_test: no chromium; tools/bootstrap --browser installs it, as make test-all "
               "does")
         sys.exit(77)
-    name = {"content": "Content", "browser": "Browser"}[sys.argv.pop(1)]
-    unittest.main(argv=[sys.argv[0], name, "-v"])
+    names = {"content": ["Content", "Verbs"], "browser": ["Browser"]}[sys.argv[1]]
+    unittest.main(argv=[sys.argv[0], *names, "-v"])

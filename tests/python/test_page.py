@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import struct
 import sys
 import tempfile
 import unittest
@@ -47,6 +48,11 @@ class Tables(unittest.TestCase):
         self.assertEqual(made["format"], "planezip-ratios")
         self.assertNotIn("measured", made["entries"][0])
         self.assertEqual(TABLE["entries"][0]["bf16"]["planezip"], 2)
+
+    def test_rounding_to_bfloat16(self):
+        words = (0x3f800000, 0x3f808000, 0x3f818000, 0x3f808001, 0xbf7fffff, 0)
+        self.assertEqual(struct.unpack("<6H", tables.rounded(struct.pack("<6I", *words))),
+                         (0x3f80, 0x3f80, 0x3f82, 0x3f81, 0xbf80, 0))
 
     def test_geometric_mean(self):
         self.assertAlmostEqual(tables.geometric_mean([1, 4, 16]), 4)
