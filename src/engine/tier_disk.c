@@ -74,10 +74,11 @@ static bool set_direct(int file, bool on)
 #endif
 }
 
-/* A file system may take the flag and then want another alignment than ours: no O_DIRECT then. */
+/* A file system may take the flag and then want another alignment than ours: no O_DIRECT then.  The
+ * other thread may have come to the same end just before. */
 static bool leave_direct(struct disk_tier *disk)
 {
-    if (!atomic_load(&disk->is_direct) || !set_direct(disk->file, false))
+    if (!set_direct(disk->file, false))
         return false;
     atomic_store(&disk->is_direct, false);
     return true;
@@ -115,6 +116,7 @@ static pz_status transfer_all(struct disk_tier *disk, bool is_write, uint8_t *bu
     size_t done = 0;
 
     while (done < bytes) {
+        const bool was_direct = atomic_load(&disk->is_direct);
         ssize_t end;
 
         errno = 0;
@@ -123,7 +125,7 @@ static pz_status transfer_all(struct disk_tier *disk, bool is_write, uint8_t *bu
             done = (size_t)end;
         else if (end >= 0)
             return is_write ? PZ_ERR_IO : PZ_ERR_TRUNCATED;
-        else if (errno != EINTR && !(errno == EINVAL && leave_direct(disk)))
+        else if (errno != EINTR && !(errno == EINVAL && was_direct && leave_direct(disk)))
             return status_of(errno);
     }
     return PZ_OK;
