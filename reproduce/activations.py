@@ -53,6 +53,21 @@ def write(path, value):
     path.write_text(json.dumps(value) + "\n")
 
 
+def keep(folder, training, target, iterations, random=False):
+    """Measures iterations, and writes to the folder of the model what the head of this file
+    says."""
+    about = {"model": training.model.name, "steps": training.done}
+    tables, about["matched_share"] = measure(training, target, iterations)
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, table in enumerate(tables):
+        write(folder / f"{'random' if random else 'ratios'}-{number}.json", table)
+    if not random:
+        write(folder / "blocks.json", blocks(tables[-1]))
+        write(folder / "about.json", about)
+    print(f"{about['model']}: after {about['steps']} steps of training, "
+          f"{100 * about['matched_share']:.1f} % of the saved bytes measured", file=sys.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Measure the activations of a model.")
     parser.add_argument("folder", type=Path)
@@ -61,20 +76,11 @@ def main():
     parser.add_argument("--iterations", type=int, default=3)
     options = parser.parse_args()
     target = json.loads((options.folder / "traces" / f"{options.model}.json").read_text())
-    training = Training(MODELS[options.model])
-    path = checkpoint(options.folder, options.model)
+    model = MODELS[options.model]
+    training = Training(model)
     if not options.random:
-        training.load(path)
-    about = {"model": options.model, "steps": training.done}
-    tables, about["matched_share"] = measure(training, target, options.iterations)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for number, table in enumerate(tables):
-        write(path.with_name(f"{'random' if options.random else 'ratios'}-{number}.json"), table)
-    if not options.random:
-        write(path.with_name("blocks.json"), blocks(tables[-1]))
-        write(path.with_name("about.json"), about)
-    print(f"{options.model}: after {about['steps']} steps of training, "
-          f"{100 * about['matched_share']:.1f} % of the saved bytes measured", file=sys.stderr)
+        training.load(checkpoint(options.folder, model.trained_as))
+    keep(options.folder / model.name, training, target, options.iterations, options.random)
 
 
 if __name__ == "__main__":

@@ -40,13 +40,16 @@ def images(batch, size, spread=False):
     return torch.stack(crops), labels
 
 
+def text():
+    return "\n".join(text for _, text in sorted(pydoc_data.topics.topics.items()))
+
+
 @functools.cache
 def tokens(vocabulary):
     """The text, in tokens that are learned from it."""
-    text = "\n".join(text for _, text in sorted(pydoc_data.topics.topics.items()))
     tokenizer = ByteLevelBPETokenizer()
-    tokenizer.train_from_iterator([text], vocab_size=vocabulary, show_progress=False)
-    return torch.tensor(tokenizer.encode(text).ids)
+    tokenizer.train_from_iterator([text()], vocab_size=vocabulary, show_progress=False)
+    return torch.tensor(tokenizer.encode(text()).ids)
 
 
 def sequences(batch, length, vocabulary):

@@ -1,7 +1,8 @@
 """The five models of the paper, Table I, and a training step for each.
 
 As in the paper's section IV: dropout is one fused operator, attention is not fused and saves the
-softmax, the three CNNs train with SGD, the transformers with AdamW.
+softmax, the three CNNs train with SGD, the transformers with AdamW.  gpt2_fused is GPT-2 with fused
+attention, which saves no probabilities and has no dropout of them.
 """
 from dataclasses import dataclass
 
@@ -30,11 +31,17 @@ class Model:
     rate: float
     lesson: tuple
     steps: int
+    fused: bool = False
+
+    @property
+    def trained_as(self):
+        """The name of the model whose training gives the weights."""
+        return self.name.removesuffix("_fused")
 
     def build(self, device):
         """The model in training mode, with random weights."""
         with torch.device(device):
-            return (gpt2() if self.text else images(self.name)).train()
+            return (gpt2(self.fused) if self.text else images(self.name)).train()
 
     def inputs(self, batch, device):
         """Random images and labels, or tokens, of a batch."""
@@ -91,9 +98,19 @@ def causal(tokens):
     return mask.triu(1)[None, None]
 
 
-def gpt2():
+def fused_attention(module, query, key, value, attention_mask, **_):
+    """Causal attention in one operator, on device meta as well; as transformers calls it."""
+    made = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, True)
+    return made[0].transpose(1, 2), None
+
+
+transformers.AttentionInterface.register("planezip_fused", fused_attention)
+
+
+def gpt2(fused):
+    attention = "planezip_fused" if fused else "eager"
     return transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(attn_implementation="eager", vocab_size=VOCABULARY))
+        transformers.GPT2Config(attn_implementation=attention, vocab_size=VOCABULARY))
 
 
 TIMM_NAMES = {"resnet50": "resnet50", "densenet121": "densenet121",
@@ -103,4 +120,5 @@ MODELS = {model.name: model for model in (
     Model("densenet121", 128, 8, False, "sgd", 0.01, (8, 112), 120),
     Model("efficientnet_b0", 128, 8, False, "sgd", 0.01, (8, 112), 120),
     Model("vit_b_16", 64, 8, False, "adamw", 1e-4, (2, 224), 60),
-    Model("gpt2", 8, 1, True, "adamw", 3e-4, (2, 128), 100))}
+    Model("gpt2", 8, 1, True, "adamw", 3e-4, (2, 128), 100),
+    Model("gpt2_fused", 8, 1, True, "adamw", 3e-4, (2, 128), 100, fused=True))}

@@ -100,9 +100,9 @@ def main():
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("--steps", type=int, help="instead of those that the model needs")
     options = parser.parse_args()
-    model = MODELS[options.model]
+    model = MODELS[MODELS[options.model].trained_as]
     steps = model.steps if options.steps is None else options.steps
-    train(model, checkpoint(options.folder, options.model), steps, progress(options.model, steps))
+    train(model, checkpoint(options.folder, model.name), steps, progress(model.name, steps))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The tools of reproduce/ on a model that is small enough for a test."""
+"""The tools of reproduce/ on models that are small enough for a test."""
+import json
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -10,6 +12,8 @@ timm = optional("timm") if optional("torch") else None
 if timm:
     import planezip.torch
     import torch
+    import transformers
+    from tokenizers import ByteLevelBPETokenizer
     from torch import nn
 
     sys.path.insert(0, str(SOURCE / "reproduce"))
@@ -76,6 +80,23 @@ class Reproduce(unittest.TestCase):
         self.assertEqual(set(first), set(second))
         self.assertNotEqual(first, second)
         self.assertEqual(set(first[-1, 0]), set(activations.CODECS))
+
+    def test_published_weights(self):
+        weights = self.folder / "weights"
+        config = transformers.BertConfig(vocab_size=300, hidden_size=32, num_hidden_layers=1,
+                                         num_attention_heads=2, intermediate_size=64)
+        transformers.BertModel(config).save_pretrained(weights)
+        tokenizer = ByteLevelBPETokenizer()
+        tokenizer.train_from_iterator([data.text()[:10000]], vocab_size=300, show_progress=False)
+        tokenizer.save(str(weights / "tokenizer.json"))
+        subprocess.run([sys.executable, SOURCE / "reproduce/pretrained.py", self.folder, weights],
+                       check=True, capture_output=True)
+        place = self.folder / "minilm"
+        self.assertGreater(json.loads((place / "about.json").read_text())["matched_share"], 0.999)
+        tables = [(place / name).read_text() for name in
+                  ("ratios-0.json", "ratios-1.json", "ratios-2.json", "random-0.json")]
+        self.assertEqual(len(set(tables)), 4)
+        self.assertIn("softmax", json.loads((place / "blocks.json").read_text()))
 
     def test_data(self):
         torch.manual_seed(1)
