@@ -550,7 +550,16 @@ class Page:
         return (
             "<b>Format 2.</b> Smaller streams need not give faster plans: transfers are bound by "
             "the engine from a ratio of engine / link on (5.3 on A, 2.7 on B), and the greedy "
-            f"planner is not monotone. At 30 % it gives {a:.1f} % (A) and {b:.1f} % (B).")
+            f"planner is not monotone. At 30 % it gives {a:.1f} % (A) and {b:.1f} % (B)."
+            + self.behind())
+
+    def behind(self):
+        """Where format 2 compresses less than format 1."""
+        found = [f"{row['producer_class']} ({row['planezip2_ratio']:.2f}× after "
+                 f"{row['planezip_ratio']:.2f}×)"
+                 for row in (self.sampled or self.results["ratios"]["classes"])["table_3"]
+                 if row.get("planezip2_ratio", row["planezip_ratio"]) < row["planezip_ratio"]]
+        return f" It compresses less than format 1: {', '.join(found)}." if found else ""
 
     def again(self):
         return section("again", "Run it again", paragraph(self.about["command"]), paragraph(
