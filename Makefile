@@ -25,7 +25,7 @@ demo: all
 
 # The paper's evaluation as a page, from training the models on; with QUICK=1 of bundled data.
 reproduce: all
-	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) PZ_VENV_DIR=build/python \
+	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) PZ_VENV_DIR=$(CURDIR)/build/python \
 		reproduce/run $(if $(QUICK),--quick)
 
 # Everything but the long tests, twice: as released, and under ASan and UBSan.
