@@ -37,7 +37,8 @@ static void fill_smooth(struct rng *rng, unsigned w, unsigned e, uint8_t *chunk)
 
 static void fill_mask(struct rng *rng, unsigned w, unsigned e, uint8_t *chunk)
 {
-    const uint64_t values[] = {1, ones(w), ones(e) >> 1 << (w - 1 - e), rng_next(rng)};
+    const uint64_t one = ones(e) >> 1 << (w - 1 - e) % 64;
+    const uint64_t values[] = {1, ones(w), one, rng_next(rng)};
     const uint64_t value = values[rng_below(rng, 4)];
     const uint64_t other = rng_one_in(rng, 3) ? values[rng_below(rng, 4)] : 0;
     const uint64_t run = 1 + rng_below(rng, rng_one_in(rng, 2) ? 4 : 200);
