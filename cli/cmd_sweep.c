@@ -43,7 +43,7 @@ static struct {
     bool modes[PZ_REPLAYS]; /* none: free and keep */
     search_options search;
     uint64_t threads;
-    bool as_planned, summary, csv, json;
+    bool bound, as_planned, summary, csv, json;
 } options;
 
 /* ---- Options ---- */
@@ -174,6 +174,9 @@ static const option sweep_options[] = {
                 "rates of the engine, in rates of the link"),
     OPTION('T', "threads", "N", option_count, &options.threads,
            "threads; 0 (default) is all cores"),
+    SWITCH(0, "bound", &options.bound,
+           "tell what no plan can beat, and how many points above it each\n"
+           "plan is (needs a build with GLPK)"),
     SWITCH(0, "as-planned", &options.as_planned,
            "do not take the plan for a smaller budget where it is faster"),
     SWITCH(0, "summary", &options.summary, "print only the means over the models"),
@@ -204,6 +207,8 @@ struct job {
     const char *reused; /* the smaller budget that the plan was made for, or NULL */
     char candidate[sizeof((pz_plan_info *)NULL)->candidate];
     uint64_t least_bytes; /* if nothing fits: the least budget found that is enough */
+    pz_bound bound;       /* if bounded, which --bound asks for */
+    bool bounded;
     bool non_monotone;
 };
 
@@ -233,6 +238,16 @@ static void run_job(struct job *job)
     memcpy(job->candidate, info.candidate, sizeof job->candidate);
 }
 
+/* Of every job: one without a plan of its own may get that of a smaller budget. */
+static void bound_job(struct job *job)
+{
+    pz_status result = pz_plan_bound(&job->setup, &job->bound, &job->diag);
+
+    job->bounded = result == PZ_OK;
+    if (result != PZ_OK && result != PZ_ERR_INFEASIBLE)
+        job->result = result;
+}
+
 static void *work(void *argument)
 {
     struct sweep *sweep = argument;
@@ -243,6 +258,8 @@ static void *work(void *argument)
         if (index >= sweep->job_count)
             return NULL;
         run_job(&sweep->jobs[index]);
+        if (options.bound)
+            bound_job(&sweep->jobs[index]);
         done = atomic_fetch_add(&sweep->done, 1) + 1;
         if (sweep->show_progress)
             fprintf(stderr, "\r%zu of %zu plans", done, sweep->job_count);
@@ -408,6 +425,8 @@ static const column row_columns[] = {
     {"status", "status", COLUMN_TEXT},
     {"least_budget_bytes", "least budget", COLUMN_BYTES},
     REPORT_COLUMNS(REPORT_HIDDEN),
+    {"bound", NULL, COLUMN_PERCENT},
+    {"gap", NULL, COLUMN_PERCENT},
     {"non_monotone", "non-monotone", COLUMN_FLAG},
 };
 
@@ -446,6 +465,13 @@ static void add_row(table *results, const struct job *job)
     else
         table_none(results);
     report_add(results, job->result == PZ_OK ? &job->report : NULL);
+    if (job->bounded && job->result == PZ_OK) {
+        table_real(results, job->bound.overhead);
+        table_real(results, job->report.overhead - job->bound.overhead);
+    } else {
+        table_none(results);
+        table_none(results);
+    }
     table_flag(results, job->non_monotone);
 }
 
@@ -537,9 +563,21 @@ static void print_means(const struct sweep *sweep)
         printf("No ratio tables: every ratio is 1.\n");
 }
 
+/* With --bound, its columns are for people, too. */
+static const column *shown_columns(void)
+{
+    column *columns = memory_keep(LENGTH(row_columns), sizeof *columns);
+
+    memcpy(columns, row_columns, sizeof row_columns);
+    for (size_t i = 0; options.bound && i < LENGTH(row_columns); i++)
+        if (strcmp(columns[i].field, "bound") == 0 || strcmp(columns[i].field, "gap") == 0)
+            columns[i].title = columns[i].field;
+    return columns;
+}
+
 static table *list_rows(const struct sweep *sweep)
 {
-    table *rows = table_new(row_columns, LENGTH(row_columns));
+    table *rows = table_new(shown_columns(), LENGTH(row_columns));
 
     for (size_t i = 0; i < sweep->job_count; i++)
         add_row(rows, &sweep->jobs[i]);
@@ -659,6 +697,8 @@ static int check_options(void)
         status = search_check(&options.search, searches());
     if (status != STATUS_OK)
         return status;
+    if (options.bound && !pz_plan_bound_available())
+        return fail_usage("--bound: this build has no solver; build with GLPK, or leave it out");
     if (options.traces.count == 0)
         return fail_usage("--trace TRACE is missing");
     if (options.ratios.count > 0 && options.ratios_folder != NULL)

@@ -117,6 +117,16 @@ if "$PLANEZIP" plan --trace "$tiny" --platform A --budget 75% --bound --json >ou
 else
     says "a build without a solver says so" '^planezip: plan: --bound: this build has no solver'
 fi
+if "$PLANEZIP" sweep --trace "$tiny" --policy dte,best --budget 70%,80% --bound --json >out.txt \
+    2>err.txt; then
+    check "so is one of a sweep" test "$(field 'all(0 <= row["bound"] <= row["overhead"] and
+        abs(row["overhead"] - row["bound"] - row["gap"]) < 1e-9
+        for row in data["rows"] if row["status"] == "ok")')" = True
+    run 0 "as text" sweep --trace "$tiny" --policy dte --budget 80% --bound
+    prints "has a column for the gap" ' bound (%)  *gap (%) '
+else
+    says "a sweep without a solver says so" '^planezip: sweep: --bound: this build has no solver'
+fi
 for who in spare second; do
     run 0 "compression in device memory, $who" plan --trace "$tiny" --ratios "$tiny_ratios" \
         --platform A --budget 80% --compress $who -f -o packed.json --json

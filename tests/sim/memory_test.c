@@ -100,6 +100,7 @@ static pz_status make_best_plan(struct state *s)
     pz_setup setup = s->setup;
     pz_report report;
 
+    setup.replay = PZ_REPLAY_HOLD;
     setup.search_evaluations = 60;
     setup.compress = PZ_COMPRESS_SPARE;
     return pz_plan_make(&setup, "best", &s->plan, &report, NULL);
@@ -113,8 +114,11 @@ static pz_status run_online(struct state *s)
 
 static pz_status bound(struct state *s)
 {
+    pz_setup setup = s->setup;
     pz_bound out;
-    return pz_plan_bound_available() ? pz_plan_bound(&s->setup, &out, NULL) : PZ_OK;
+
+    setup.replay = PZ_REPLAY_HOLD;
+    return pz_plan_bound_available() ? pz_plan_bound(&setup, &out, NULL) : PZ_OK;
 }
 
 static pz_status simulate(struct state *s)
