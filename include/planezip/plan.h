@@ -300,8 +300,7 @@ typedef struct pz_setup {
     const double *predicted; /* ratio per saved tensor; NULL: no compression */
     const double *actual;    /* ratios that transfers really have; NULL: the predicted ones */
     uint64_t budget_bytes;   /* hard limit for activation memory */
-    pz_replay replay;        /* of the plans that are made; policy "best" tries free and
-                                    keep, and what is asked for */
+    pz_replay replay;        /* of the plans; policy "best" tries free and keep as well */
     pz_compress compress;    /* who compresses in device memory */
     uint64_t slot_bytes;     /* what is compressed there lies in slots of this size; 0: default */
     uint64_t search_evaluations; /* of policy "best": plans looked at; 0: about a second's worth */

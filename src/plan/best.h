@@ -1,5 +1,5 @@
-/* Policy "best": the fastest of all candidate plans in both replay modes, and a search from there.
- */
+/* Policy "best": the fastest of all candidate plans in the replay modes that it may use, and a
+ * search from there. */
 #ifndef PZI_PLAN_BEST_H
 #define PZI_PLAN_BEST_H
 

@@ -1,4 +1,4 @@
-/* Evaluating plans.  The profile is that of planner.h and draft.c for both replay modes, computed
+/* Evaluating plans.  The profile is that of planner.h and draft.c for every replay mode, computed
  * from scratch: one pass over the stretches. */
 #include "plan/eval.h"
 
