@@ -20,7 +20,7 @@ static uint8_t data[2][TENSOR], back[TENSOR];
 
 /* Of calls of one kind:
  * - error != 0: after `good` calls, `count` of them fail with it;
- * - short_bytes != 0: none does more than that. */
+ * - short_bytes != 0: none tells that it did more than that. */
 struct fault {
     atomic_long good, count;
     int error;
@@ -28,7 +28,7 @@ struct fault {
     atomic_ulong met;
 };
 
-static struct fault reading, writing, mapping, starting;
+static struct fault reading, writing, opening, mapping, starting;
 
 static void no_fault(struct fault *fault)
 {
@@ -46,7 +46,7 @@ static void set_fault(struct fault *fault, long good, long count, int error, siz
     atomic_store(&fault->met, 0);
 }
 
-/* True if this call fails; else *bytes is what it may do. */
+/* True if this call fails; else *bytes is what it may tell. */
 static bool is_hit(struct fault *fault, size_t *bytes)
 {
     if (fault->short_bytes != 0 && *bytes > fault->short_bytes) {
@@ -65,6 +65,8 @@ ssize_t __real_pread(int file, void *to, size_t bytes, off_t from);
 ssize_t __wrap_pread(int file, void *to, size_t bytes, off_t from);
 ssize_t __real_pwrite(int file, const void *from, size_t bytes, off_t at);
 ssize_t __wrap_pwrite(int file, const void *from, size_t bytes, off_t at);
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
 void *__real_mmap(void *at, size_t bytes, int access, int flags, int file, off_t from);
 void *__wrap_mmap(void *at, size_t bytes, int access, int flags, int file, off_t from);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
@@ -72,14 +74,31 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *arg);
 
+/* All of it is done, as O_DIRECT allows no other sizes; the caller must do the rest again. */
+static ssize_t told(ssize_t done, size_t most)
+{
+    return done > (ssize_t)most ? (ssize_t)most : done;
+}
+
 ssize_t __wrap_pread(int file, void *to, size_t bytes, off_t from)
 {
-    return is_hit(&reading, &bytes) ? -1 : __real_pread(file, to, bytes, from);
+    size_t most = bytes;
+
+    return is_hit(&reading, &most) ? -1 : told(__real_pread(file, to, bytes, from), most);
 }
 
 ssize_t __wrap_pwrite(int file, const void *from, size_t bytes, off_t at)
 {
-    return is_hit(&writing, &bytes) ? -1 : __real_pwrite(file, from, bytes, at);
+    size_t most = bytes;
+
+    return is_hit(&writing, &most) ? -1 : told(__real_pwrite(file, from, bytes, at), most);
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    size_t unused = 0;
+
+    return is_hit(&opening, &unused) ? -1 : __real_open(path, flags, 0600);
 }
 
 void *__wrap_mmap(void *at, size_t bytes, int access, int flags, int file, off_t from)
@@ -176,13 +195,14 @@ TEST(reading_fails)
 /* Interrupted again and again, and a few bytes at a time: it only takes longer. */
 TEST(short_and_interrupted)
 {
-    static const size_t parts[] = {60000, 8192, 5000, 513};
+    static const size_t parts[] = {60000, 8192, 5000, 4097, 513};
     const char *const folder = engines_folder();
 
     for (unsigned cached = 0; cached < 2; cached++) {
-        for (unsigned i = 0; i < 4; i++) {
+        for (unsigned i = 0; i < 4 + cached; i++) { /* direct ones do a whole page at least */
             pz_engine *engine = disk_engine(folder, cached != 0);
-            const size_t part = cached ? parts[i] : (parts[i] + 4095) / 4096 * 4096;
+            const bool was_direct = engines_stats(engine).is_direct;
+            const size_t part = parts[i];
 
             set_fault(&writing, 1, 20, EINTR, part);
             set_fault(&reading, 0, 20, EINTR, part);
@@ -193,6 +213,7 @@ TEST(short_and_interrupted)
                 engines_check_in(swap, data[1], TENSOR);
                 CHECK(atomic_load(&writing.met) >= 20);
                 CHECK(atomic_load(&reading.met) >= 20);
+                CHECK_EQ_U64(engines_stats(engine).is_direct, was_direct); /* all was aligned */
             }
             no_fault(&writing);
             no_fault(&reading);
@@ -216,6 +237,21 @@ TEST(full_in_the_middle_of_a_segment)
         pz_engine_free(engine);
     }
     engines_remove(folder);
+}
+
+/* No files without a name: it has one for a moment, and is gone as well. */
+TEST(a_file_system_without_nameless_files)
+{
+    const char *const folder = engines_folder();
+    pz_engine *engine;
+
+    set_fault(&opening, 0, 1, EOPNOTSUPP, 0);
+    engine = disk_engine(folder, false);
+    CHECK_EQ_U64(atomic_load(&opening.met), 1);
+    no_fault(&opening);
+    engines_remove(folder);
+    check_statuses(engine, PZ_OK, PZ_OK, 0);
+    pz_engine_free(engine);
 }
 
 /* The file system took the flag, and then refuses what is aligned to 4096. */

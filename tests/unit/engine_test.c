@@ -221,6 +221,19 @@ TEST(measuring_stores_nothing)
     CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
 /* ---- Order, queues, events ------------------------------------------------------------------- */
 
 /* The first transfer has ended as far as the engine is concerned, and those behind it wait. */
@@ -295,6 +308,21 @@ static void *swap_one_out(void *arg)
     return pz_swap_out(held->engine, &options, true, &swap) == PZ_OK ? swap : NULL;
 }
 
+/* Swaps a byte out and cancels that, until a tensor that waits for room does not let it pass. */
+static bool is_overtaking_refused(const struct held *held)
+{
+    const pz_swap_options options = engines_tensor(data[1], 1, 1);
+    const double start = seconds();
+    pz_swap *swap = NULL;
+
+    while (pz_swap_out(held->engine, &options, false, &swap) == PZ_OK) {
+        pz_swap_free(swap);
+        if (seconds() - start > 20)
+            return false;
+    }
+    return true;
+}
+
 /* A queue of one and a half tensors: a second one has to wait, and a small one does not pass it. */
 TEST(queues_do_not_grow)
 {
@@ -308,19 +336,33 @@ TEST(queues_do_not_grow)
     hold(&held, TENSOR * 3 / 2, 0);
     CHECK_EQ_U64(pz_swap_out(held.engine, &options, false, &swap), PZ_ERR_BUSY);
     CHECK_EQ_U64(engines_stats(held.engine).swaps, 1);
-    options.bytes = TENSOR / 2;
-    CHECK_EQ_U64(pz_swap_out(held.engine, &options, false, &swap), PZ_OK);
-    options.bytes = 1;
-    CHECK_EQ_U64(pz_swap_out(held.engine, &options, false, &swap), PZ_ERR_BUSY);
-    CHECK_EQ_U64(engines_stats(held.engine).directions[PZ_OUT].queue_bytes, TENSOR * 3 / 2);
     CHECK(pthread_create(&thread, NULL, swap_one_out, &held) == 0);
+    CHECK(is_overtaking_refused(&held));
+    CHECK_EQ_U64(engines_stats(held.engine).directions[PZ_OUT].queue_bytes, TENSOR);
     engines_open_gate(&held.gate);
     pthread_join(thread, &other);
     CHECK(other != NULL);
     CHECK_EQ_U64(pz_engine_wait(held.engine), PZ_OK);
-    CHECK_EQ_U64(engines_stats(held.engine).directions[PZ_OUT].queue_peak_bytes, TENSOR * 3 / 2);
+    CHECK(engines_stats(held.engine).directions[PZ_OUT].queue_peak_bytes <= TENSOR + 1);
     CHECK_EQ_U64(engines_stats(held.engine).directions[PZ_OUT].queue_bytes, 0);
+    CHECK(engines_stats(held.engine).directions[PZ_OUT].blocked_ns > 0);
     engines_check_in(other, data[2], TENSOR);
+    release(&held);
+}
+
+/* As much as the queue allows, and not a byte more. */
+TEST(a_queue_that_is_full)
+{
+    struct held held;
+    pz_swap_options options = engines_tensor(data[1], TENSOR / 2, 1);
+    pz_swap *swap = NULL;
+
+    fill_all();
+    hold(&held, TENSOR * 3 / 2, 0);
+    CHECK_EQ_U64(pz_swap_out(held.engine, &options, false, &swap), PZ_OK);
+    options.bytes = 1;
+    CHECK_EQ_U64(pz_swap_out(held.engine, &options, false, &swap), PZ_ERR_BUSY);
+    CHECK_EQ_U64(engines_stats(held.engine).directions[PZ_OUT].queue_peak_bytes, TENSOR * 3 / 2);
     release(&held);
 }
 
@@ -440,7 +482,7 @@ TEST(cancelling_what_is_queued)
     release(&held);
 }
 
-/* A link so slow that the transfer would take minutes. */
+/* A link so slow that the transfer would take minutes, and a segment most of one. */
 TEST(cancelling_what_runs)
 {
     const char *const folder = engines_folder();
@@ -451,6 +493,7 @@ TEST(cancelling_what_runs)
     for (unsigned i = 0; i < 2; i++) {
         pz_engine *engine;
         pz_swap *running, *queued, *freed;
+        double start;
 
         options[i].link_bps[PZ_OUT] = 1000;
         engine = engines_new(&options[i]);
@@ -461,7 +504,13 @@ TEST(cancelling_what_runs)
         CHECK_EQ_U64(pz_swap_in(running, back, true), PZ_ERR_BUSY);
         pz_swap_free(freed);
         CHECK_EQ_U64(pz_swap_cancel(queued), PZ_ERR_CANCELLED);
+        while (engines_swap_stats(running).code_ns[PZ_OUT] == 0)
+            nap();
+        for (unsigned k = 0; k < 20; k++) /* until a segment is on the link */
+            nap();
+        start = seconds();
         CHECK_EQ_U64(pz_swap_cancel(running), PZ_ERR_CANCELLED);
+        CHECK(seconds() - start < 20);
         CHECK_EQ_U64(pz_swap_in(running, back, true), PZ_ERR_CANCELLED);
         CHECK_EQ_U64(engines_used(pool), 0);
         CHECK_EQ_U64(engines_stats(engine).directions[PZ_OUT].cancelled, 3);
@@ -572,14 +621,6 @@ TEST(measured_rates_decide)
     }
     pz_engine_free(engine);
     CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
-}
-
-static double seconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* Takes what the bytes that are moved need, not less; how much more depends on the machine. */
@@ -808,7 +849,7 @@ TEST(killed)
         for (unsigned i = 0; i < TENSORS; i++)
             (void)engines_out(engine, data[i], i == 0 ? 100 : TENSOR, i);
         while (engines_stats(engine).directions[PZ_OUT].transfers == 0)
-            nanosleep(&(struct timespec){0, 1000000}, NULL);
+            nap();
         _exit(write(ends[1], "x", 1) == 1 && pz_engine_wait(engine) == PZ_OK ? 0 : 1);
     }
     CHECK(child > 0 && read(ends[0], &byte, 1) == 1);
