@@ -431,6 +431,8 @@ static int run(char **operands, size_t count)
     if (status == STATUS_OK)
         status = family_group(scene->traces, options.traces.count, &scene->families,
                               &scene->family_count);
+    if (status != STATUS_OK)
+        return status;
     scene->rows = table_new(columns, LENGTH(columns));
     scene->largest = table_new(largest_columns, LENGTH(largest_columns));
     for (size_t i = 0; status == STATUS_OK && i < scene->family_count; i++)
