@@ -7,8 +7,11 @@
 
 #include "plan/search.h"
 
-/* An evaluation takes the longer the more operators there are: this makes it about a second. */
+/* An evaluation takes the longer the more operators there are, and from thousands of saved tensors
+ * on with these, too, as each changes the profile of a pass: this makes it about a second, and some
+ * for very long traces. */
 #define DEFAULT_OPERATORS UINT64_C(150000000)
+#define FEW_SAVED 1000
 #define DEFAULT_MOST UINT64_C(200000)
 /* Where counting the plans of a trace ends. */
 #define MAX_PLANS UINT64_C(1000000)
@@ -129,7 +132,9 @@ static pz_status try_all(struct starts *s, uint64_t plans, unsigned n_actions, i
 
 static uint64_t default_evaluations(const pz_trace *trace)
 {
-    const uint64_t evaluations = DEFAULT_OPERATORS / trace->n_ops + 1;
+    const uint64_t operators = DEFAULT_OPERATORS / trace->n_ops + 1;
+    const uint64_t evaluations =
+        trace->n_saved > FEW_SAVED ? operators * FEW_SAVED / trace->n_saved + 1 : operators;
     return evaluations < DEFAULT_MOST ? evaluations : DEFAULT_MOST;
 }
 

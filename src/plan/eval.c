@@ -199,22 +199,32 @@ static void fill_profile(pzi_eval *e, const pz_action *actions)
 /* Prefetch points -------------------------------------------------------------------------------
  */
 
-/* Sorts by first, second, saved; nearly sorted already. */
+static int compare_keys(const void *one, const void *other)
+{
+    const pzi_key *a = one, *b = other;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    if (a->second != b->second)
+        return a->second < b->second ? -1 : 1;
+    return (a->saved > b->saved) - (a->saved < b->saved);
+}
+
+/* Sorts by first, second, saved.  Keys that are nearly sorted already take one pass; if many have
+ * far to go, as in long traces, the rest is left to qsort. */
 static void sort_nearly(pzi_key *keys, size_t n)
 {
+    size_t moves = 0;
     for (size_t i = 1; i < n; i++) {
         const pzi_key key = keys[i];
         size_t k = i;
-        for (; k > 0; k--) {
-            const pzi_key *before = &keys[k - 1];
-            if (before->first < key.first ||
-                (before->first == key.first &&
-                 (before->second < key.second ||
-                  (before->second == key.second && before->saved < key.saved))))
-                break;
-            keys[k] = *before;
-        }
+        for (; k > 0 && compare_keys(&keys[k - 1], &key) > 0; k--)
+            keys[k] = keys[k - 1];
         keys[k] = key;
+        moves += i - k;
+        if (moves > 16 * n) {
+            qsort(keys, n, sizeof *keys, compare_keys);
+            return;
+        }
     }
 }
 
