@@ -38,7 +38,7 @@ static struct {
     word_list traces, ratios, platforms, policies;
     const char *ratios_folder;
     budget_list budgets;
-    number_list links, engines, engines_per_link;
+    number_list links, engines, engines_per_link, ratio_times;
     pz_signature signature;
     bool modes[PZ_REPLAYS]; /* none: free and keep */
     search_options search;
@@ -172,13 +172,17 @@ static const option sweep_options[] = {
                 "rates of the compression engine; 0 is no engine"),
     OPTION_LIST(0, "engine-per-link", "X", parse_factors, &options.engines_per_link,
                 "rates of the engine, in rates of the link"),
+    OPTION_LIST(0, "ratio-times", "X", parse_factors, &options.ratio_times,
+                "what if tensors compressed X times as well: ratios above 1 are\n"
+                "multiplied, and stay at least 1"),
     OPTION('T', "threads", "N", option_count, &options.threads,
            "threads; 0 (default) is all cores"),
     SWITCH(0, "bound", &options.bound,
            "tell what no plan can beat, and how many points above it each\n"
            "plan is (needs a build with GLPK)"),
     SWITCH(0, "as-planned", &options.as_planned,
-           "do not take the plan for a smaller budget where it is faster"),
+           "do not take the plan for a smaller budget or smaller ratios where\n"
+           "it is faster"),
     SWITCH(0, "summary", &options.summary, "print only the means over the models"),
     SWITCH(0, "csv", &options.csv, "print CSV"),
     SWITCH(0, "json", &options.json, "print JSON"),
@@ -186,11 +190,12 @@ static const option sweep_options[] = {
 
 /* ---- Jobs ---- */
 
-/* A policy in a replay mode. */
+/* A policy in a replay mode, with all ratios times a factor. */
 struct way {
     pz_policy policy;
     pz_replay replay;
     const char *replay_name;
+    double ratio_times;
 };
 
 /* One combination and its result. */
@@ -203,8 +208,8 @@ struct job {
     pz_status result;
     pz_diag diag;
     pz_report report;
-    pz_plan *plan;      /* NULL: none */
-    const char *reused; /* the smaller budget that the plan was made for, or NULL */
+    pz_plan *plan;            /* NULL: none */
+    const struct job *reused; /* with less memory or smaller ratios, whose plan it is; or NULL */
     char candidate[sizeof((pz_plan_info *)NULL)->candidate];
     uint64_t least_bytes; /* if nothing fits: the least budget found that is enough */
     pz_bound bound;       /* if bounded, which --bound asks for */
@@ -217,6 +222,7 @@ struct sweep {
     pz_platform *platforms;
     struct way *ways;
     size_t trace_count, platform_count, way_count, budget_count;
+    size_t factor_count; /* of ratios; so many ways that follow each other differ in nothing else */
     struct job *jobs;
     size_t job_count;
     atomic_size_t next, done;
@@ -315,10 +321,10 @@ static int set_up_job(struct job *job)
     if (status != STATUS_OK)
         return status;
     status = sweep_ratios(job->trace, job->way->policy.codec, job->platform->precision,
-                          options.signature, &job->setup.predicted);
+                          options.signature, job->way->ratio_times, &job->setup.predicted);
     if (status == STATUS_OK && options.signature != PZ_BY_TENSOR)
         status = sweep_ratios(job->trace, job->way->policy.codec, job->platform->precision,
-                              PZ_BY_TENSOR, &job->setup.actual);
+                              PZ_BY_TENSOR, job->way->ratio_times, &job->setup.actual);
     return status;
 }
 
@@ -344,7 +350,25 @@ static int make_jobs(struct sweep *sweep)
 
 /* ---- Results ---- */
 
-/* Runs the plan of another job, for less memory, in place of the job's own if it is faster. */
+/* The jobs that differ in nothing but the budget and the factor of ratios. */
+static struct job *family(struct sweep *sweep, const struct job *job)
+{
+    size_t index = (size_t)(job - sweep->jobs), count = sweep->factor_count * sweep->budget_count;
+
+    return &sweep->jobs[index - index % count];
+}
+
+/* Whether what the other job can do can be done here, too: it has less memory or smaller ratios,
+ * and not more of the other. */
+static bool has_less(const struct job *other, const struct job *job)
+{
+    return other->setup.budget_bytes <= job->setup.budget_bytes &&
+           other->way->ratio_times <= job->way->ratio_times &&
+           (other->setup.budget_bytes < job->setup.budget_bytes ||
+            other->way->ratio_times < job->way->ratio_times);
+}
+
+/* Runs the plan of another job in place of the job's own if it is faster. */
 static void reuse(struct job *job, const struct job *less)
 {
     pz_setup setup = job->setup;
@@ -359,21 +383,21 @@ static void reuse(struct job *job, const struct job *less)
         return;
     job->result = PZ_OK;
     job->report = report;
-    job->reused = options.budgets.list[less->budget_index].text;
+    job->reused = less;
     memcpy(job->candidate, less->candidate, sizeof job->candidate);
 }
 
-/* More memory never makes a plan slower: what is good for less is good for more. */
+/* What is good for less memory or smaller ratios is good for more. */
 static void reuse_plans(struct sweep *sweep)
 {
     for (size_t i = 0; i < sweep->job_count; i++) {
-        struct job *job = &sweep->jobs[i], *group = job - job->budget_index;
+        struct job *job = &sweep->jobs[i], *others = family(sweep, job);
 
         if (pz_policy_is_online(job->way->policy.name)) /* which has no plan */
             continue;
-        for (size_t k = 0; k < sweep->budget_count; k++)
-            if (group[k].plan != NULL && group[k].setup.budget_bytes < job->setup.budget_bytes)
-                reuse(job, &group[k]);
+        for (size_t k = 0; k < sweep->factor_count * sweep->budget_count; k++)
+            if (others[k].plan != NULL && has_less(&others[k], job))
+                reuse(job, &others[k]);
     }
 }
 
@@ -385,12 +409,12 @@ static void free_plans(struct sweep *sweep)
     }
 }
 
-/* Worse than a run with less memory: infeasible, or a larger overhead beyond rounding. */
-static bool is_worse(const struct job *more, const struct job *less)
+/* Worse than a run with less: infeasible, or a larger overhead beyond rounding. */
+static bool is_worse(const struct job *job, const struct job *less)
 {
-    if (more->setup.budget_bytes <= less->setup.budget_bytes || less->result != PZ_OK)
+    if (!has_less(less, job) || less->result != PZ_OK)
         return false;
-    return more->result != PZ_OK || more->report.overhead > less->report.overhead + 1e-9;
+    return job->result != PZ_OK || job->report.overhead > less->report.overhead + 1e-9;
 }
 
 /* Marks the jobs that break the order; returns how many do. */
@@ -398,14 +422,13 @@ static size_t mark_non_monotone(struct sweep *sweep)
 {
     size_t count = 0;
 
-    for (size_t first = 0; first < sweep->job_count; first += sweep->budget_count)
-        for (size_t i = 0; i < sweep->budget_count; i++) {
-            struct job *job = &sweep->jobs[first + i];
+    for (size_t i = 0; i < sweep->job_count; i++) {
+        struct job *job = &sweep->jobs[i], *others = family(sweep, job);
 
-            for (size_t k = 0; k < sweep->budget_count && !job->non_monotone; k++)
-                job->non_monotone = is_worse(job, &sweep->jobs[first + k]);
-            count += job->non_monotone;
-        }
+        for (size_t k = 0; k < sweep->factor_count * sweep->budget_count && !job->non_monotone; k++)
+            job->non_monotone = is_worse(job, &others[k]);
+        count += job->non_monotone;
+    }
     return count;
 }
 
@@ -417,8 +440,10 @@ static const column row_columns[] = {
     {"engine_bps", NULL, COLUMN_GBPS},
     {"policy", "policy", COLUMN_TEXT},
     {"replay", "replay", COLUMN_TEXT},
+    {"ratio_times", NULL, COLUMN_NUMBER},
     {"candidate", NULL, COLUMN_TEXT},
     {"plan_for", NULL, COLUMN_TEXT},
+    {"plan_for_ratio_times", NULL, COLUMN_NUMBER},
     {"budget", "budget", COLUMN_TEXT},
     {"budget_fraction", NULL, COLUMN_PERCENT},
     {"budget_bytes", "in bytes", COLUMN_BYTES},
@@ -431,20 +456,17 @@ static const column row_columns[] = {
 };
 
 static const column mean_columns[] = {
-    {"platform", "platform", COLUMN_TEXT},
-    {"link_bps", "link", COLUMN_GBPS},
-    {"engine_bps", "engine", COLUMN_GBPS},
-    {"policy", "policy", COLUMN_TEXT},
-    {"replay", "replay", COLUMN_TEXT},
-    {"budget", "budget", COLUMN_TEXT},
-    {"models", "models", COLUMN_COUNT},
-    {"infeasible", "infeasible", COLUMN_COUNT},
-    {"mean_overhead", "mean overhead", COLUMN_PERCENT},
+    {"platform", "platform", COLUMN_TEXT},      {"link_bps", "link", COLUMN_GBPS},
+    {"engine_bps", "engine", COLUMN_GBPS},      {"policy", "policy", COLUMN_TEXT},
+    {"replay", "replay", COLUMN_TEXT},          {"ratio_times", "ratios x", COLUMN_NUMBER},
+    {"budget", "budget", COLUMN_TEXT},          {"models", "models", COLUMN_COUNT},
+    {"infeasible", "infeasible", COLUMN_COUNT}, {"mean_overhead", "mean overhead", COLUMN_PERCENT},
 };
 
 static void add_row(table *results, const struct job *job)
 {
     uint64_t peak_bytes = job->trace->info.peak_bytes[job->platform->precision];
+    const struct job *source = job->reused != NULL ? job->reused : job;
 
     table_text(results, job->trace->info.model);
     table_text(results, job->platform->name);
@@ -453,9 +475,10 @@ static void add_row(table *results, const struct job *job)
     table_real(results, job->platform->engine_bps);
     table_text(results, job->way->policy.name);
     table_text(results, job->way->replay_name);
+    table_real(results, job->way->ratio_times);
     table_text(results, job->candidate);
-    table_text(results,
-               job->reused != NULL ? job->reused : options.budgets.list[job->budget_index].text);
+    table_text(results, options.budgets.list[source->budget_index].text);
+    table_real(results, source->way->ratio_times);
     table_text(results, options.budgets.list[job->budget_index].text);
     table_real(results, (double)job->setup.budget_bytes / (double)peak_bytes);
     table_size(results, job->setup.budget_bytes);
@@ -502,6 +525,7 @@ static void add_mean(table *results, const struct sweep *sweep, size_t index)
     table_real(results, first->platform->engine_bps);
     table_text(results, first->way->policy.name);
     table_text(results, first->way->replay_name);
+    table_real(results, first->way->ratio_times);
     table_text(results, options.budgets.list[first->budget_index].text);
     table_size(results, feasible);
     table_size(results, sweep->trace_count - feasible);
@@ -528,6 +552,7 @@ static void add_mean_row(table *results, const struct sweep *sweep, size_t index
     table_real(results, first->platform->engine_bps);
     table_text(results, first->way->policy.name);
     table_text(results, first->way->replay_name);
+    table_real(results, first->way->ratio_times);
     for (size_t i = index; i < index + sweep->budget_count; i++) {
         size_t feasible;
         double mean = mean_overhead(sweep, i, &feasible);
@@ -547,11 +572,13 @@ static bool lacks_ratios(const struct sweep *sweep)
 
 static void print_means(const struct sweep *sweep)
 {
-    size_t fixed = 5, count = fixed + sweep->budget_count;
+    size_t fixed = 6, count = fixed + sweep->budget_count;
     column *columns = memory_keep(count, sizeof *columns);
     table *results = table_new(columns, count);
 
     memcpy(columns, mean_columns, fixed * sizeof *columns);
+    if (options.ratio_times.count == 0)
+        columns[fixed - 1].title = NULL;
     for (size_t i = 0; i < sweep->budget_count; i++)
         columns[fixed + i] = (column){"", options.budgets.list[i].text, COLUMN_PERCENT};
     for (size_t i = 0; i < sweep->job_count / sweep->trace_count; i += sweep->budget_count)
@@ -563,15 +590,20 @@ static void print_means(const struct sweep *sweep)
         printf("No ratio tables: every ratio is 1.\n");
 }
 
-/* With --bound, its columns are for people, too. */
+/* With --bound or --ratio-times, their columns are for people, too. */
 static const column *shown_columns(void)
 {
     column *columns = memory_keep(LENGTH(row_columns), sizeof *columns);
 
     memcpy(columns, row_columns, sizeof row_columns);
-    for (size_t i = 0; options.bound && i < LENGTH(row_columns); i++)
-        if (strcmp(columns[i].field, "bound") == 0 || strcmp(columns[i].field, "gap") == 0)
-            columns[i].title = columns[i].field;
+    for (size_t i = 0; i < LENGTH(row_columns); i++) {
+        const char *field = columns[i].field;
+
+        if (options.bound && (strcmp(field, "bound") == 0 || strcmp(field, "gap") == 0))
+            columns[i].title = field;
+        if (options.ratio_times.count > 0 && strcmp(field, "ratio_times") == 0)
+            columns[i].title = "ratios x";
+    }
     return columns;
 }
 
@@ -632,15 +664,32 @@ static void add_ways(struct sweep *sweep, const pz_policy *policy)
 
     if (strcmp(policy->name, PZ_POLICY_DEFAULT) == 0) {
         if (some || !hold)
-            sweep->ways[sweep->way_count++] = (struct way){*policy, PZ_REPLAY_FREE, "both"};
+            sweep->ways[sweep->way_count++] = (struct way){*policy, PZ_REPLAY_FREE, "both", 1};
         if (hold)
-            sweep->ways[sweep->way_count++] = (struct way){*policy, PZ_REPLAY_HOLD, "all"};
+            sweep->ways[sweep->way_count++] = (struct way){*policy, PZ_REPLAY_HOLD, "all", 1};
         return;
     }
     for (int mode = PZ_REPLAY_FREE; mode < PZ_REPLAYS; mode++)
         if (modes[mode] || (!some && !hold && mode != PZ_REPLAY_HOLD))
             sweep->ways[sweep->way_count++] =
-                (struct way){*policy, (pz_replay)mode, names_replay((pz_replay)mode)};
+                (struct way){*policy, (pz_replay)mode, names_replay((pz_replay)mode), 1};
+}
+
+/* Each way with each factor of ratios. */
+static void add_factors(struct sweep *sweep)
+{
+    static double once[] = {1};
+    const bool given = options.ratio_times.count > 0;
+    const double *factors = given ? options.ratio_times.list : once;
+    const struct way *ways = sweep->ways;
+    size_t count = sweep->factor_count = given ? options.ratio_times.count : 1;
+
+    sweep->way_count *= count;
+    sweep->ways = memory_keep(sweep->way_count, sizeof *sweep->ways);
+    for (size_t i = 0; i < sweep->way_count; i++) {
+        sweep->ways[i] = ways[i / count];
+        sweep->ways[i].ratio_times = factors[i % count];
+    }
 }
 
 static int find_policies(struct sweep *sweep)
@@ -657,10 +706,11 @@ static int find_policies(struct sweep *sweep)
             return fail_usage("--policy '%s': known are %s",
                               named > 0 ? options.policies.words[i] : "?", names_policies());
         if (pz_policy_is_online(policy.name))
-            sweep->ways[sweep->way_count++] = (struct way){policy, PZ_REPLAY_KEEP, "keep"};
+            sweep->ways[sweep->way_count++] = (struct way){policy, PZ_REPLAY_KEEP, "keep", 1};
         else
             add_ways(sweep, &policy);
     }
+    add_factors(sweep);
     return STATUS_OK;
 }
 
@@ -678,6 +728,7 @@ static void set_defaults(void)
     own(options.links.list, free);
     own(options.engines.list, free);
     own(options.engines_per_link.list, free);
+    own(options.ratio_times.list, free);
 }
 
 /* Whether a policy of the sweep searches. */
@@ -759,7 +810,9 @@ static int run(char **operands, size_t count)
     non_monotone = mark_non_monotone(sweep);
     print_results(sweep);
     if (non_monotone > 0 && !options.csv && !options.json)
-        warn("%zu plans are worse than a plan for a smaller budget (non-monotone)", non_monotone);
+        warn(
+            "%zu plans are worse than a plan for a smaller budget or smaller ratios (non-monotone)",
+            non_monotone);
     return STATUS_OK;
 }
 
@@ -770,8 +823,9 @@ static const command commands[] = {{
     .details =
         "Lists are separated by commas or blanks; options may be repeated.  The order of the\n"
         "output does not depend on the number of threads.  -v and --csv show all columns.\n"
-        "A plan for a smaller budget that is faster than the plan for a larger one replaces it;\n"
-        "plan_for tells.  Where nothing fits, the least budget found to be enough is told.",
+        "A plan for a smaller budget or smaller ratios that is faster than the plan for larger\n"
+        "ones replaces it; plan_for and plan_for_ratio_times tell.  Where nothing fits, the least "
+        "budget found to be enough is told.",
     .options = sweep_options,
     .run = run,
 }};

@@ -7,6 +7,7 @@
 #include "memory.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,12 +185,21 @@ struct known_ratios {
     const char *codec;
     pz_precision precision;
     pz_signature signature;
+    double times;
     double *ratios;
     struct known_ratios *next;
 };
 
+/* What does not compress stays so. */
+static void multiply(double *ratios, size_t count, double times)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ratios[i] > 1)
+            ratios[i] = fmax(1, ratios[i] * times);
+}
+
 int sweep_ratios(const sweep_trace *trace, const char *codec, pz_precision precision,
-                 pz_signature signature, const double **ratios)
+                 pz_signature signature, double times, const double **ratios)
 {
     static struct known_ratios *known;
     struct known_ratios *entry;
@@ -200,14 +210,17 @@ int sweep_ratios(const sweep_trace *trace, const char *codec, pz_precision preci
         return STATUS_OK;
     for (entry = known; entry != NULL; entry = entry->next)
         if (entry->trace == trace && strcmp(entry->codec, codec) == 0 &&
-            entry->precision == precision && entry->signature == signature) {
+            entry->precision == precision && entry->signature == signature &&
+            entry->times == times) {
             *ratios = entry->ratios;
             return STATUS_OK;
         }
     entry = memory_keep(1, sizeof *entry);
-    *entry = (struct known_ratios){trace, codec, precision, signature, NULL, known};
+    *entry = (struct known_ratios){trace, codec, precision, signature, times, NULL, known};
     status = input_ratios(trace->ratios_file, trace->predictor, trace->trace, codec, precision,
                           signature, &entry->ratios);
+    if (status == STATUS_OK && entry->ratios != NULL)
+        multiply(entry->ratios, trace->info.saved, times);
     known = entry;
     *ratios = entry->ratios;
     return status;

@@ -30,9 +30,10 @@ typedef struct sweep_overrides {
 int sweep_load_platforms(const word_list *names, const sweep_overrides *overrides,
                          pz_platform **platforms, size_t *count);
 
-/* Ratios of a table for a trace, computed once for each codec, precision and signature; NULL
- * without a table and for the codec "none".  To be called from one thread. */
+/* Ratios of a table for a trace, those above 1 multiplied and at least 1; computed once for each
+ * codec, precision, signature and factor; NULL without a table and for the codec "none".  To be
+ * called from one thread. */
 int sweep_ratios(const sweep_trace *trace, const char *codec, pz_precision precision,
-                 pz_signature signature, const double **ratios);
+                 pz_signature signature, double times, const double **ratios);
 
 #endif

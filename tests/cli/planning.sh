@@ -230,6 +230,28 @@ run 0 "engines per link" sweep --trace "$tiny" --platform B --policy bw --budget
     --replay free --link 12,24 --engine-per-link 2 --json
 check "follow the link" test "$(field '[row["engine_bps"] for row in data["rows"]]')" \
     = "[24000000000.0, 48000000000.0]"
+run 0 "what if tensors compressed better" sweep --trace "$tiny" --ratios "$tiny_ratios" \
+    --policy bw,planezip,best --budget 70%,80%,90% --ratio-times 2,0.5,1 --json
+cp out.txt sweep.json
+check "larger ratios are no worse" python3 -c 'import json
+data = json.load(open("sweep.json"))
+assert len(data["rows"]) == 90 and len(data["means"]) == 90, len(data["rows"])
+found = {}
+for row in data["rows"]:
+    assert not row["non_monotone"], row
+    assert row["plan_for_ratio_times"] <= row["ratio_times"], row
+    if row["status"] == "ok":
+        key = row["platform"], row["policy"], row["replay"], row["budget"]
+        found.setdefault(key, {})[row["ratio_times"]] = row["overhead"]
+changed = 0
+for overheads in found.values():
+    order = [overheads[times] for times in (0.5, 1, 2) if times in overheads]
+    assert order == sorted(order, reverse=True), overheads
+    changed += order[0] > order[-1]
+assert changed > 0'
+run 0 "factors as text" sweep --trace "$tiny" --ratios "$tiny_ratios" --policy planezip \
+    --budget 80% --ratio-times 2 --summary
+prints "have a column" '^platform .* ratios x '
 cp "$tiny" 'with,comma.json'
 run 0 "a file whose name has a comma" sweep --trace 'with,comma.json' --policy recomp --budget 90%
 
