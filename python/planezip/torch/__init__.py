@@ -1,7 +1,7 @@
 """PlaneZip for PyTorch: records training iterations as traces and activations.
 
     captured = planezip.torch.capture(step, model="mine", batch=32)
-    captured.write("mine.json")         for planezip trace, plan, simulate and sweep
+    captured.write("mine.json")         for planezip trace, plan, simulate, sweep and fit
     planezip.torch.ratios(path, trace)  a ratio table, from the contents of saved tensors
 
 Needs torch 2.6 or newer, in eager mode.
