@@ -1,5 +1,5 @@
 /* Template, parameter PZ_W: modes I and D of format 2 (docs/format2.md, "Modes I and D").  The
- * numbers of a block are cut in planes, which choose2.tmpl.h has made; all here is integer code on
+ * numbers of a block are cut in planes, which cut2.tmpl.h has made; all here is integer code on
  * plane words. */
 
 enum { PZ_CAT(plane_bytes) = PZ_N / 8, PZ_CAT(pieces) = PZ_N <= 64 ? 1 : PZ_N / 64 };

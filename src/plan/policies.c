@@ -263,7 +263,7 @@ static pz_status bisect(pzi_planning *run, const struct policy *policy, uint64_t
 static pz_status find_least(pzi_planning *run, const struct policy *policy, uint64_t *least)
 {
     pz_status status = bisect(run, policy, 0, least);
-    for (uint64_t k = 1; status == PZ_OK && k <= PROBES; k++) {
+    for (uint64_t k = 1; status == PZ_OK && *least >= PROBE_PART && k <= PROBES; k++) {
         uint64_t less = *least - *least / PROBE_PART * k;
         status = find_one(run, policy, less);
         if (status == PZ_OK) {

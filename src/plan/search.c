@@ -20,6 +20,9 @@ enum {
 /* The price of a byte above the budget at the start, in average costs of a byte saved. */
 #define PRICE 2.0
 #define PRICE_STEP 1.05
+/* The highest price, in those at the start: where no plan within the budget is found it would grow
+ * until costs are no integers. */
+#define PRICE_MOST 1e6
 
 /* One tensor whose action a move has changed. */
 struct change {
@@ -40,6 +43,7 @@ struct search {
     size_t n_actions;       /* 3, or 4 where something can be compressed in place */
     double ns, above_bytes; /* of the plan that the search is at */
     double heat_ns;
+    double most_price;
     unsigned n_above; /* evaluations since the last look at which it was above the budget */
     struct change changes[ROW + 1];
     size_t n_changes;
@@ -206,7 +210,7 @@ static void step(struct search *s)
 /* Half of the plans that the search is at should be within the budget. */
 static void adapt_price(struct search *s)
 {
-    if (s->n_above > CHECK_EVERY * 3 / 4)
+    if (s->n_above > CHECK_EVERY * 3 / 4 && s->eval->price < s->most_price)
         s->eval->price *= PRICE_STEP;
     else if (s->n_above < CHECK_EVERY / 4)
         s->eval->price /= PRICE_STEP;
@@ -296,6 +300,7 @@ pz_status pzi_search(pzi_eval *eval, const pzi_search_limits *limits, pzi_found 
     if (overhead_ns <= 0 || trace->n_saved == 0 || peak <= (double)eval->budget_bytes)
         return PZ_OK;
     eval->price = PRICE * overhead_ns / (peak - (double)eval->budget_bytes);
+    s.most_price = PRICE_MOST * eval->price;
     s.actions = calloc(trace->n_saved, sizeof *s.actions);
     s.tensors = calloc(trace->n_saved, sizeof *s.tensors);
     const bool ready = s.actions && s.tensors;
