@@ -149,6 +149,7 @@ struct scene {
     family *families;
     size_t family_count;
     search_options search; /* of the next plan */
+    bool as_it_is;         /* makes no plans now: what does not fit without one does not run */
     table *rows, *largest;
 };
 
@@ -197,14 +198,14 @@ static pz_status run_trace(const struct scene *scene, const pz_trace *trace, con
         .budget_bytes = self->budget_bytes,
     };
     pz_plan *plan = NULL;
-    pz_status result;
+    pz_status result = PZ_OK;
 
     search_set(&scene->search, &setup);
     if (self->fits) {
         result = pz_plan_new(trace, &plan);
         if (result == PZ_OK)
             result = pz_simulate(&setup, plan, &self->report, NULL, diag);
-    } else {
+    } else if (!scene->as_it_is) {
         result = pz_plan_make(&setup, scene->policy.name, &plan, &self->report, diag);
         self->plans = result == PZ_OK;
     }
@@ -250,33 +251,35 @@ static int judge(const struct scene *scene, const family *group, uint64_t batch,
 
 /* ---- The largest batch sizes ---- */
 
-static bool is_enough(const verdict *self, bool planned)
+static bool is_enough(const verdict *self)
 {
-    return self->fits ||
-           (planned && self->plans && self->report.overhead <= options.most_percent / 100);
+    return self->fits || (self->plans && self->report.overhead <= options.most_percent / 100);
 }
 
-/* The largest batch size that is enough, by doubling and bisection from below; 0 if none is.  What
- * fits is taken to fit at any smaller batch size. */
-static int find_largest(const struct scene *scene, const family *group, bool planned,
-                        verdict *largest)
+/* The batch size to try next, by doubling and bisection from below. */
+static uint64_t next_batch(uint64_t low, uint64_t high)
 {
-    uint64_t low = 0, high = BATCH_MAX + 1, batch = 1;
+    if (high <= BATCH_MAX || 2 * low > BATCH_MAX)
+        return low + (high - low) / 2;
+    return low > 0 ? 2 * low : 1;
+}
 
-    *largest = (verdict){0};
-    while (high - low > 1) {
+/* The largest batch size that is enough, from one that is; 0 if none is.  What fits is taken to fit
+ * at any smaller batch size. */
+static int find_largest(const struct scene *scene, const family *group, verdict *largest)
+{
+    uint64_t high = BATCH_MAX + 1;
+
+    while (high - largest->batch > 1) {
         verdict result;
-        int status = judge(scene, group, batch, &result);
+        int status = judge(scene, group, next_batch(largest->batch, high), &result);
 
         if (status != STATUS_OK)
             return status;
-        if (is_enough(&result, planned)) {
-            low = batch;
+        if (is_enough(&result))
             *largest = result;
-        } else {
-            high = batch;
-        }
-        batch = high > BATCH_MAX && 2 * low <= BATCH_MAX ? 2 * low : low + (high - low) / 2;
+        else
+            high = result.batch;
     }
     return STATUS_OK;
 }
@@ -315,14 +318,17 @@ static void add_verdict(table *results, const family *group, const verdict *self
 
 static int add_largest(struct scene *scene, const family *group)
 {
-    verdict as_it_is, planned;
+    verdict as_it_is = {0}, planned;
     int status;
 
     if (options.search.evaluations == 0 && options.search.seconds <= 0)
         scene->search.evaluations = SHORT_SEARCH;
-    status = find_largest(scene, group, false, &as_it_is);
+    scene->as_it_is = true;
+    status = find_largest(scene, group, &as_it_is);
+    scene->as_it_is = false;
+    planned = as_it_is;
     if (status == STATUS_OK)
-        status = find_largest(scene, group, true, &planned);
+        status = find_largest(scene, group, &planned);
     scene->search = options.search;
     if (status != STATUS_OK)
         return status;
@@ -394,7 +400,7 @@ static int check_options(struct scene *scene)
         return fail_usage("--ratios and --ratios-dir exclude each other");
     if (pz_policy_named(options.policy, &scene->policy) != PZ_OK)
         return fail_usage("--policy '%s': known are %s", options.policy, names_policies());
-    return STATUS_OK;
+    return search_check(&options.search, strcmp(options.policy, PZ_POLICY_DEFAULT) == 0);
 }
 
 static int find_platform(struct scene *scene)

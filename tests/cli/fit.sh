@@ -90,6 +90,10 @@ assert 1.9 < two / one <= 2, (one, two)'
     refuse 1 "traces that do not go together" fit --trace tiny2.json other.json $card --batch 4
     refuse 2 "no trace" fit --platform A
     refuse 2 "an unknown policy" fit --trace "$tiny" --platform A --policy worst
+    refuse 2 "a search by a policy that does not" fit --trace "$tiny" --platform A --policy dte \
+        --search-plans 9
+    says "it says whose they are" "are for policy 'best'"
+    refuse 2 "slots without --compress" fit --trace "$tiny" --platform A --slot 4KiB
     refuse 2 "no GPU" fit --trace "$tiny" --platform A --gpus 0
     refuse 2 "a batch of nothing" fit --trace "$tiny" --platform A --batch 0
 }
