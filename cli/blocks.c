@@ -31,7 +31,7 @@ bool blocks_fit(const blocks *self)
 static pz_status find_needed(const pz_setup *setup, const pz_plan *plan, uint64_t *needed_bytes,
                              pz_diag *diag)
 {
-    pz_fragmentation run;
+    pz_fragmentation run = {0};
     uint64_t low = setup->budget_bytes;
     pz_status status = pz_simulate_allocator(setup, plan, INT64_MAX, &run, diag);
 
@@ -52,10 +52,10 @@ pz_status blocks_run(const pz_setup *setup, const pz_plan *plan, blocks *result,
 {
     pz_status status = pz_simulate_allocator(setup, plan, setup->budget_bytes, &result->run, diag);
 
+    if (status != PZ_OK)
+        return status;
     result->needed_bytes = result->run.reserved_bytes;
-    if (status == PZ_OK && !blocks_fit(result))
-        status = find_needed(setup, plan, &result->needed_bytes, diag);
-    return status;
+    return blocks_fit(result) ? PZ_OK : find_needed(setup, plan, &result->needed_bytes, diag);
 }
 
 table *blocks_table(const pz_trace *trace, const blocks *self)

@@ -21,9 +21,12 @@ static const option diff_options[] = {
     PLANNED_OPTIONS(options.world), SWITCH(0, "json", &options.json, "print JSON"), COMMON_OPTIONS};
 
 static const column plan_columns[] = {
-    {"plan", "plan", COLUMN_TEXT},      {"policy", "policy", COLUMN_TEXT},
-    {"codec", NULL, COLUMN_TEXT},       {"budget_bytes", "budget", COLUMN_BYTES},
-    {"replay_mode", NULL, COLUMN_TEXT}, {"status", "status", COLUMN_TEXT},
+    {"plan", "plan", COLUMN_TEXT},
+    {"policy", "policy", COLUMN_TEXT},
+    {"codec", NULL, COLUMN_TEXT},
+    {"budget_bytes", "budget", COLUMN_BYTES},
+    {"replay_mode", "replays", COLUMN_TEXT},
+    {"status", "status", COLUMN_TEXT},
     REPORT_COLUMNS(REPORT_HIDDEN),
 };
 

@@ -260,6 +260,8 @@ static size_t choose_largest(const struct scene *scene, struct sized **chosen)
 static int choose_named(const struct scene *scene, char **operands, size_t count,
                         struct sized **chosen)
 {
+    if (scene->world.info.saved == 0)
+        return fail_usage("'%s' is no saved tensor: the trace has none", operands[0]);
     *chosen = memory_keep(count, sizeof **chosen);
     for (size_t i = 0; i < count; i++) {
         uint64_t tensor;

@@ -18,6 +18,19 @@ world="--trace $tiny --ratios $tiny_ratios --platform A"
         = "[3, 0]"
     refuse 2 "a tensor that is not there" explain $world --plan plan.json 5
     says "it says which there are" "'5' is no saved tensor: they are 0 to 4"
+    python3 - "$tiny" <<'PYTHON'
+import json, sys
+tiny = json.load(open(sys.argv[1]))
+forward, backward = tiny["ops"][0], tiny["ops"][7]
+backward["reads"] = [s["id"] for s in tiny["storages"] if s["kind"] == "parameter"][:1]
+touched = {s for op in (forward, backward) for s in op["reads"] + op["writes"]}
+storages = [dict(s, op=min(s["op"], 1)) for s in tiny["storages"] if s["id"] in touched]
+json.dump(dict(tiny, ops=[forward, backward], storages=storages), open("none.json", "w"))
+PYTHON
+    run 0 "a plan for nothing saved" plan --trace none.json --platform A --budget 100% \
+        -o none_plan.json
+    refuse 2 "a tensor of none" explain --trace none.json --platform A --plan none_plan.json 0
+    says "it says that there is none" "'0' is no saved tensor: the trace has none"
     refuse 1 "a plan that does not fit" explain $world --plan plan.json --budget 20%
 
     # Each alternative is written into the plan and simulated.
@@ -90,6 +103,11 @@ assert len(same) > 20 and all(run[key] == plan[key] for key in same), (run, plan
     prints "there is a list" '^Tensors, the largest first'
     run 0 "a plan and itself" diff $world plan.json plan.json
     prints "there is no difference" '^The plans do the same with every tensor\.$'
+    sed 's/"replay": *"[a-z]*"/"replay":"keep"/' recomp.json >keep.json
+    sed 's/"replay": *"[a-z]*"/"replay":"free"/' recomp.json >free.json
+    run 0 "plans that differ in their replays" diff $world keep.json free.json
+    prints "their replays are told" '^keep.json .* keep '
+    prints "of both" '^free.json .* free '
     run 0 "a plan for all memory" plan $world --budget 100% -o all.json
     run 0 "a budget that one does not fit" diff $world plan.json all.json --budget 80% --json
     check "it says so" test "$(field '[p["status"] for p in data["plans"]]')" \
