@@ -71,7 +71,7 @@ assert len(same) > 20 and all(a[key] == b[key] for key in same), (a, b)'
     least=$(sed 's/.*the least budget found is \([0-9]*\) bytes.*/\1/' err.txt)
     run 0 "the least budget" $make_plan --budget "$least"
     refuse 1 "a byte less than the least budget" $make_plan --budget $((least - 1))
-    sed 's/"bytes": *[0-9]*/"bytes":8/g; s/"float_bytes": *[0-9]*/"float_bytes":8/g' "$tiny" >bytes.json
+    sed -E 's/"(float_)?bytes": *[0-9]+/"\1bytes":8/g' "$tiny" >bytes.json
     refuse 1 "a trace of a few bytes" plan --trace bytes.json --platform A --budget 1B
     says "its least budget is named" 'the least budget found is [0-9]* bytes'
 }
