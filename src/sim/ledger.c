@@ -101,10 +101,11 @@ void pzi_ledger_give(pzi_ledger *l, int32_t storage)
         give(l, &l->storages[storage]);
 }
 
-void pzi_ledger_leave(pzi_ledger *l, int32_t saved, uint64_t packed_bytes)
+void pzi_ledger_leave(pzi_ledger *l, int32_t op, int32_t saved, uint64_t packed_bytes)
 {
     if (!l)
         return;
+    l->op = op;
     give(l, &l->storages[l->work->trace->saved[saved].storage]);
     take(l, packed_bytes, &l->packed[saved]);
 }

@@ -30,7 +30,7 @@ void pzi_ledger_take(pzi_ledger *ledger, int32_t op, int32_t storage);
 void pzi_ledger_give(pzi_ledger *ledger, int32_t storage);
 
 /* A saved tensor leaves memory, but for so many bytes, and is back. */
-void pzi_ledger_leave(pzi_ledger *ledger, int32_t saved, uint64_t packed_bytes);
+void pzi_ledger_leave(pzi_ledger *ledger, int32_t op, int32_t saved, uint64_t packed_bytes);
 void pzi_ledger_return(pzi_ledger *ledger, int32_t op, int32_t saved);
 
 /* Before and after operator k of a replay, and after all of it.  The replay has moves. */

@@ -146,14 +146,6 @@ static bool fits(const struct sim *sim, uint64_t bytes)
 /* Copy queues -----------------------------------------------------------------------------------
  */
 
-/* What crosses the link: the raw bytes where compressing does not shorten the transfer. */
-static uint64_t wire_bytes(const pz_platform *platform, uint64_t bytes, double ratio, bool to_host)
-{
-    const int64_t raw_ns = pz_platform_transfer_ns(platform, bytes, 1.0, to_host);
-    const int64_t ns = pz_platform_transfer_ns(platform, bytes, ratio, to_host);
-    return ns < raw_ns ? (uint64_t)((double)bytes / ratio) : bytes;
-}
-
 static pz_event copy_event(const struct sim *sim, int32_t saved, bool to_host, int64_t begin_ns)
 {
     const uint64_t bytes = pzi_saved_bytes(sim->work, (size_t)saved);
@@ -168,7 +160,7 @@ static pz_event copy_event(const struct sim *sim, int32_t saved, bool to_host, i
         .begin_ns = begin_ns,
         .end_ns = begin_ns + pz_platform_transfer_ns(platform, bytes, ratio, to_host),
         .raw_bytes = bytes,
-        .wire_bytes = wire_bytes(platform, bytes, ratio, to_host),
+        .wire_bytes = pzi_wire_bytes(sim->work, (size_t)saved, ratio, to_host),
     };
 }
 
@@ -178,7 +170,7 @@ int64_t pzi_codec_ns(const pzi_work *work, int32_t saved, double ratio, bool to_
     if (platform->engine_bps > 0 || platform->software_bps <= 0)
         return 0;
     const uint64_t bytes = pzi_saved_bytes(work, (size_t)saved);
-    if (wire_bytes(platform, bytes, ratio, to_host) == bytes)
+    if (pzi_wire_bytes(work, (size_t)saved, ratio, to_host) == bytes)
         return 0;
     return (int64_t)(platform->software_share * (double)bytes / platform->software_bps * 1e9);
 }
@@ -246,8 +238,9 @@ static void leave(struct sim *sim, int32_t saved, int64_t ns)
     const uint64_t freed = freed_bytes(sim, saved);
     sim->place[sim->trace->saved[saved].storage] = AWAY;
     give_back(sim, freed, ns);
-    if (freed > 0)
-        pzi_ledger_leave(sim->ledger, saved, pzi_saved_bytes(sim->work, (size_t)saved) - freed);
+    if (freed > 0) /* an input may go before the first operator; that is the one then */
+        pzi_ledger_leave(sim->ledger, sim->op < 0 ? 0 : sim->op, saved,
+                         pzi_saved_bytes(sim->work, (size_t)saved) - freed);
 }
 
 /* Starts to restore the first tensor that is asked for, if it can be done at time ns. */
@@ -613,18 +606,6 @@ static pz_status before_op(struct sim *sim)
     return status;
 }
 
-static uint64_t output_bytes(const struct sim *sim)
-{
-    const pzi_op *op = &sim->trace->ops[sim->op];
-    uint64_t bytes = 0;
-    for (uint32_t k = op->writes; k < op->writes_end; k++) {
-        const pzi_access *access = &sim->trace->accesses[k];
-        if (access->value != PZI_NONE && sim->trace->values[access->value].previous == PZI_NONE)
-            bytes += sim->work->bytes[access->storage];
-    }
-    return bytes;
-}
-
 /* Fresh outputs count as live from the start of the operator; their values are there at its end. */
 static void place_outputs(struct sim *sim)
 {
@@ -694,7 +675,7 @@ static pz_status run_op(struct sim *sim)
     if (status == PZ_OK)
         status = check_reads(sim, sim->op);
     if (status == PZ_OK)
-        status = wait_for_memory(sim, output_bytes(sim));
+        status = wait_for_memory(sim, pzi_output_bytes(sim->work, sim->op));
     if (status != PZ_OK)
         return status;
     place_outputs(sim);

@@ -173,6 +173,27 @@ void pzi_work_free(pzi_work *work)
     *work = (pzi_work){0};
 }
 
+uint64_t pzi_wire_bytes(const pzi_work *work, size_t saved, double ratio, bool to_host)
+{
+    const uint64_t bytes = pzi_saved_bytes(work, saved);
+    const int64_t raw_ns = pz_platform_transfer_ns(work->platform, bytes, 1.0, to_host);
+    const int64_t ns = pz_platform_transfer_ns(work->platform, bytes, ratio, to_host);
+    return ns < raw_ns ? (uint64_t)((double)bytes / ratio) : bytes;
+}
+
+uint64_t pzi_output_bytes(const pzi_work *work, int32_t op)
+{
+    const pz_trace *trace = work->trace;
+    const pzi_op *o = &trace->ops[op];
+    uint64_t bytes = 0;
+    for (uint32_t k = o->writes; k < o->writes_end; k++) {
+        const pzi_access *access = &trace->accesses[k];
+        if (access->value != PZI_NONE && trace->values[access->value].previous == PZI_NONE)
+            bytes += work->bytes[access->storage];
+    }
+    return bytes;
+}
+
 /* Time that the slower direction of the link takes for all saved tensors, without set-ups. */
 static double link_ns(const pzi_work *work, const double *ratios)
 {

@@ -43,6 +43,13 @@ static inline int64_t pzi_idle_ns(const pzi_work *work, size_t saved, int32_t ne
     return work->start_ns[need] - work->start_ns[last + 1];
 }
 
+/* What crosses the link: the raw bytes where compressing does not shorten the transfer. */
+uint64_t pzi_wire_bytes(const pzi_work *work, size_t saved, double ratio, bool to_host);
+
+/* Memory that the operator takes before it runs: that of storages which it is the first to write.
+ */
+uint64_t pzi_output_bytes(const pzi_work *work, int32_t op);
+
 /* When the saved value exists: the end of its last forward writer, 0 for an input. */
 static inline int64_t pzi_ready_ns(const pzi_work *work, size_t saved)
 {
