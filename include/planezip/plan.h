@@ -424,8 +424,9 @@ PZ_API pz_status pz_plan_make(const pz_setup *setup, const char *policy, pz_plan
                               pz_report *report, pz_diag *diag);
 
 /* A budget for which the policy has a plan, while it has none for a byte less, nor for what was
- * tried of the 3 % below; the whole peak if nothing below it was found.  The greedy is not
- * monotone, so a smaller one may exist.  Only the predicted ratios count. */
+ * tried of the 3 % below (an online policy: none for 0.1 % of the peak less); the whole peak if
+ * nothing below it was found.  The greedy is not monotone, nor is an online policy, so a smaller
+ * one may exist.  Only the predicted ratios count. */
 PZ_API pz_status pz_plan_least_budget(const pz_setup *setup, const char *policy,
                                       uint64_t *budget_bytes, pz_diag *diag);
 

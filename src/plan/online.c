@@ -36,7 +36,8 @@ struct online {
     uint64_t live;
     uint8_t *gone;  /* per storage: an input that has been freed */
     uint8_t *place; /* per saved tensor */
-    uint8_t *dropped, *copied, *pinned, *ever_dropped, *ever_swapped;
+    uint8_t *dropped, *copied, *ever_dropped, *ever_swapped;
+    int32_t *pinned;  /* how often what is under way touches it */
     int64_t *used_ns; /* when it was last read or written */
     int64_t *own_ns;  /* of its replay with everything else in memory; -1: cannot be recomputed */
     int32_t *never;   /* PZI_NEVER for all, see pzi_residency */
@@ -51,6 +52,8 @@ struct online {
     bool grouped;       /* the groups are those of what is dropped now */
 
     int32_t *end_head, *end_next; /* storages by their last use */
+    int32_t *waiting;             /* storages after it that a replay may have to read */
+    size_t n_waiting;
 };
 
 static double ratio_of(const double *ratios, size_t saved)
@@ -155,7 +158,7 @@ static bool may_go(const struct online *o, size_t i)
 /* True if what its replay reads is there or can be had. */
 static bool can_be_rebuilt(struct online *o, size_t saved)
 {
-    const pzi_residency residency = {o->dropped, o->never, true};
+    const pzi_residency residency = {o->dropped, o->never, PZ_REPLAY_KEEP};
     const pzi_replay *replay = pzi_replay_build(&o->trying, &residency, saved, o->op);
     if (!replay)
         return false;
@@ -200,12 +203,10 @@ static void run_codec(struct online *o, size_t saved, bool to_host)
 
 static int64_t copy_ns(const struct online *o, size_t saved, bool to_host, uint64_t *wire_bytes)
 {
-    const uint64_t bytes = pzi_saved_bytes(o->work, saved);
     const double ratio = ratio_of(actual(o), saved);
-    const int64_t raw = pz_platform_transfer_ns(o->work->platform, bytes, 1.0, to_host);
-    const int64_t ns = pz_platform_transfer_ns(o->work->platform, bytes, ratio, to_host);
-    *wire_bytes = ns < raw ? (uint64_t)((double)bytes / ratio) : bytes;
-    return ns;
+    *wire_bytes = pzi_wire_bytes(o->work, saved, ratio, to_host);
+    return pz_platform_transfer_ns(o->work->platform, pzi_saved_bytes(o->work, saved), ratio,
+                                   to_host);
 }
 
 /* Memory is wanted now, so the stream waits for the copy.  A second eviction finds its copy in the
@@ -237,6 +238,10 @@ static void drop(struct online *o, size_t saved)
 
 static pz_status no_room(const struct online *o, uint64_t bytes)
 {
+    if (o->op < 0)
+        return pzi_fail(o->diag, PZ_ERR_INFEASIBLE,
+                        "the inputs alone take %llu bytes of a budget of %llu; raise the budget",
+                        (unsigned long long)bytes, (unsigned long long)o->setup->budget_bytes);
     return pzi_fail(o->diag, PZ_ERR_INFEASIBLE,
                     "operator %d needs %llu bytes with %llu live of a budget of %llu, and nothing "
                     "can be evicted; raise the budget",
@@ -319,12 +324,12 @@ static void pin_sources(struct online *o, const pzi_replay *replay, int by)
 {
     for (size_t k = 0; k < replay->n_sources; k++)
         if (saved_source(o, replay, k) != PZI_NONE)
-            o->pinned[saved_source(o, replay, k)] += (uint8_t)by;
+            o->pinned[saved_source(o, replay, k)] += by;
 }
 
 static pz_status rebuild(struct online *o, size_t saved)
 {
-    const pzi_residency residency = {o->dropped, o->never, true};
+    const pzi_residency residency = {o->dropped, o->never, PZ_REPLAY_KEEP};
     const pzi_replay *replay = pzi_replay_build(&o->running, &residency, saved, o->op);
     const int64_t iteration_ns = o->work->start_ns[o->trace->n_ops];
     if (!replay || o->report->replay_ns > MOST_ITERATIONS * iteration_ns)
@@ -357,7 +362,7 @@ static void pin(struct online *o, const pzi_op *op, int by)
     for (uint32_t k = op->reads; k < op->writes_end; k++) {
         const int32_t saved = o->trace->storages[o->trace->accesses[k].storage].saved;
         if (saved != PZI_NONE)
-            o->pinned[saved] += (uint8_t)by;
+            o->pinned[saved] += by;
     }
 }
 
@@ -383,17 +388,6 @@ static pz_status bring_back(struct online *o, const pzi_op *op)
     }
 }
 
-static uint64_t output_bytes(const struct online *o, const pzi_op *op)
-{
-    uint64_t bytes = 0;
-    for (uint32_t k = op->writes; k < op->writes_end; k++) {
-        const pzi_access *access = &o->trace->accesses[k];
-        if (access->value != PZI_NONE && o->trace->values[access->value].previous == PZI_NONE)
-            bytes += o->work->bytes[access->storage];
-    }
-    return bytes;
-}
-
 /* While anything is dropped, what cannot be recomputed stays: a replay may have to read it. */
 static bool must_stay(struct online *o, const pzi_storage *storage)
 {
@@ -406,8 +400,6 @@ static bool must_stay(struct online *o, const pzi_storage *storage)
 static void free_storage(struct online *o, int32_t storage)
 {
     const pzi_storage *s = &o->trace->storages[storage];
-    if (must_stay(o, s))
-        return;
     o->live -= o->work->bytes[storage];
     o->gone[storage] = s->kind == PZI_INPUT;
     if (s->saved == PZI_NONE || s->kind == PZI_INPUT)
@@ -415,6 +407,14 @@ static void free_storage(struct online *o, int32_t storage)
     o->place[s->saved] = ABSENT;
     o->dropped[s->saved] = 1;
     o->grouped = false;
+}
+
+static void end_use(struct online *o, int32_t storage)
+{
+    if (must_stay(o, &o->trace->storages[storage]))
+        o->waiting[o->n_waiting++] = storage;
+    else
+        free_storage(o, storage);
 }
 
 static void after_op(struct online *o, const pzi_op *op)
@@ -427,7 +427,9 @@ static void after_op(struct online *o, const pzi_op *op)
         o->place[saved] = RESIDENT;
     }
     for (int32_t s = o->end_head[o->op]; s != PZI_NONE; s = o->end_next[s])
-        free_storage(o, s);
+        end_use(o, s);
+    while (o->n_dropped == 0 && o->n_waiting > 0)
+        free_storage(o, o->waiting[--o->n_waiting]);
 }
 
 static pz_status run_op(struct online *o)
@@ -436,7 +438,7 @@ static pz_status run_op(struct online *o)
     pin(o, op, 1);
     pz_status status = bring_back(o, op);
     if (status == PZ_OK)
-        status = make_room(o, output_bytes(o, op));
+        status = make_room(o, pzi_output_bytes(o->work, o->op));
     pin(o, op, -1);
     if (status != PZ_OK)
         return status;
@@ -495,9 +497,10 @@ static bool allocate(struct online *o)
     o->counted = calloc(n, sizeof *o->counted);
     o->end_head = calloc(o->trace->n_ops + 1, sizeof *o->end_head);
     o->end_next = calloc(o->trace->n_storages + 1, sizeof *o->end_next);
+    o->waiting = calloc(o->trace->n_storages + 1, sizeof *o->waiting);
     return o->gone && o->place && o->dropped && o->copied && o->pinned && o->ever_dropped &&
            o->ever_swapped && o->used_ns && o->own_ns && o->never && o->leader && o->group_ns &&
-           o->around_ns && o->counted && o->end_head && o->end_next &&
+           o->around_ns && o->counted && o->end_head && o->end_next && o->waiting &&
            pzi_replayer_new(o->work, &o->running) == PZ_OK &&
            pzi_replayer_new(o->work, &o->trying) == PZ_OK;
 }
@@ -520,6 +523,7 @@ static void release(struct online *o)
     free(o->counted);
     free(o->end_head);
     free(o->end_next);
+    free(o->waiting);
     free(o->edges);
     if (o->running.work)
         pzi_replayer_free(&o->running);
@@ -540,7 +544,7 @@ static pz_status add_edge(struct online *o, int32_t from, int32_t to)
 /* What each tensor is computed from, and what that costs, with nothing dropped. */
 static pz_status find_edges(struct online *o)
 {
-    const pzi_residency all = {o->dropped, o->never, true};
+    const pzi_residency all = {o->dropped, o->never, PZ_REPLAY_KEEP};
     for (size_t i = 0; i < o->trace->n_saved; i++) {
         const pzi_replay *replay =
             pzi_replay_build(&o->trying, &all, i, o->trace->saved[i].first_backward_use);

@@ -10,28 +10,34 @@ enum { POLICIES = 3 };
 
 /* x -> a (100 ns) -> b (10 ns) -> c (10 ns) and back; every storage has 100 bytes, so that after
  * the forward pass one of four has to go for the first gradient. */
-static const char chain[] =
-    "{\"format\":\"planezip-trace\",\"version\":1,\"model\":\"chain\",\"batch\":1,"
-    "\"optimizer\":\"sgd\",\"parameters\":0,\"ops\":["
-    "{\"name\":\"a\",\"phase\":\"forward\",\"view\":false,\"reads\":[0],\"writes\":[1],"
-    "\"flops\":100,\"bytes\":0,\"float_bytes\":0},"
-    "{\"name\":\"b\",\"phase\":\"forward\",\"view\":false,\"reads\":[1],\"writes\":[2],"
-    "\"flops\":10,\"bytes\":0,\"float_bytes\":0},"
-    "{\"name\":\"c\",\"phase\":\"forward\",\"view\":false,\"reads\":[2],\"writes\":[3],"
-    "\"flops\":10,\"bytes\":0,\"float_bytes\":0},"
-    "{\"name\":\"gc\",\"phase\":\"backward\",\"view\":false,\"reads\":[3],\"writes\":[4],"
-    "\"flops\":10,\"bytes\":0,\"float_bytes\":0},"
-    "{\"name\":\"gb\",\"phase\":\"backward\",\"view\":false,\"reads\":[2,4],\"writes\":[5],"
-    "\"flops\":10,\"bytes\":0,\"float_bytes\":0},"
-    "{\"name\":\"ga\",\"phase\":\"backward\",\"view\":false,\"reads\":[0,1,5],\"writes\":[6],"
-    "\"flops\":10,\"bytes\":0,\"float_bytes\":0}],\"storages\":["
-    "{\"id\":0,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"input\",\"op\":-1,\"slot\":0},"
-    "{\"id\":1,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":0,\"slot\":0},"
-    "{\"id\":2,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":1,\"slot\":0},"
-    "{\"id\":3,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":2,\"slot\":0},"
-    "{\"id\":4,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":3,\"slot\":0},"
-    "{\"id\":5,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":4,\"slot\":0},"
-    "{\"id\":6,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":5,\"slot\":0}]}";
+/* clang-format off */
+/* What the three gradients read; more operators and storages. */
+#define CHAIN(GC, GB, GA, OPS, STORAGES) \
+    "{\"format\":\"planezip-trace\",\"version\":1,\"model\":\"chain\",\"batch\":1," \
+    "\"optimizer\":\"sgd\",\"parameters\":0,\"ops\":[" \
+    "{\"name\":\"a\",\"phase\":\"forward\",\"view\":false,\"reads\":[0],\"writes\":[1]," \
+    "\"flops\":100,\"bytes\":0,\"float_bytes\":0}," \
+    "{\"name\":\"b\",\"phase\":\"forward\",\"view\":false,\"reads\":[1],\"writes\":[2]," \
+    "\"flops\":10,\"bytes\":0,\"float_bytes\":0}," \
+    "{\"name\":\"c\",\"phase\":\"forward\",\"view\":false,\"reads\":[2],\"writes\":[3]," \
+    "\"flops\":10,\"bytes\":0,\"float_bytes\":0}," \
+    "{\"name\":\"gc\",\"phase\":\"backward\",\"view\":false,\"reads\":[" GC "],\"writes\":[4]," \
+    "\"flops\":10,\"bytes\":0,\"float_bytes\":0}," \
+    "{\"name\":\"gb\",\"phase\":\"backward\",\"view\":false,\"reads\":[" GB "],\"writes\":[5]," \
+    "\"flops\":10,\"bytes\":0,\"float_bytes\":0}," \
+    "{\"name\":\"ga\",\"phase\":\"backward\",\"view\":false,\"reads\":[" GA "],\"writes\":[6]," \
+    "\"flops\":10,\"bytes\":0,\"float_bytes\":0}" OPS "],\"storages\":[" \
+    "{\"id\":0,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"input\",\"op\":-1,\"slot\":0}," \
+    "{\"id\":1,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":0,\"slot\":0}," \
+    "{\"id\":2,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":1,\"slot\":0}," \
+    "{\"id\":3,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":2,\"slot\":0}," \
+    "{\"id\":4,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":3,\"slot\":0}," \
+    "{\"id\":5,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":4,\"slot\":0}," \
+    "{\"id\":6,\"bytes\":100,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":5,\"slot\":0}" \
+    STORAGES "]}"
+/* clang-format on */
+
+static const char chain[] = CHAIN("3", "2,4", "0,1,5", "", "");
 
 /* A nanosecond per FLOP, ten bytes per nanosecond to the host and back, an engine of 30. */
 static const pz_platform by_hand = {
@@ -107,6 +113,66 @@ TEST(a_chain_in_less_memory)
         CHECK_EQ_I64(pz_plan_least_budget(&setup, policies[p], &least, NULL), PZ_OK);
         CHECK_EQ_U64(least, 400);
     }
+    pz_trace_free(trace);
+}
+
+/* Runs one of the chains above by DTR within 400 bytes. */
+static void run_dtr(const char *text, pz_report *r)
+{
+    pz_trace *trace = NULL;
+    pz_plan *plan = NULL;
+
+    if (!CHECK(pz_trace_parse(text, strlen(text), &trace, NULL) == PZ_OK))
+        return;
+    const pz_setup setup = {
+        .size = sizeof setup, .trace = trace, .platform = &by_hand, .budget_bytes = 400};
+    CHECK_EQ_I64(run(&setup, "online-dtr", r, &plan), PZ_OK);
+    pz_plan_free(plan);
+    pz_trace_free(trace);
+}
+
+/* x is used last by gb, while a is dropped, whose replay reads it.  With a back nothing needs x any
+ * more, so that 300 bytes are free for the operator after ga. */
+TEST(an_input_goes_when_no_replay_needs_it)
+{
+    static const char more[] = CHAIN(
+        "3", "0,2,4", "1,5",
+        ",{\"name\":\"end\",\"phase\":\"backward\",\"view\":false,\"reads\":[6],\"writes\":[7],"
+        "\"flops\":10,\"bytes\":0,\"float_bytes\":0}",
+        ",{\"id\":7,\"bytes\":300,\"dtype\":\"int8\",\"kind\":\"activation\",\"op\":6,"
+        "\"slot\":0}");
+    pz_report r = {0};
+
+    run_dtr(more, &r);
+    CHECK_EQ_I64(r.replay_ns, 100);
+    CHECK_EQ_U64(r.peak_bytes, 400);
+}
+
+/* gc reads a as well, 256 times, so that b goes for its output, and a for that of gb. */
+TEST(what_an_operator_reads_stays)
+{
+#define FOUR(TEXT) TEXT TEXT TEXT TEXT
+    static const char often[] = CHAIN(FOUR(FOUR(FOUR(FOUR("1,")))) "3", "2,4", "0,1,5", "", "");
+    pz_report r = {0};
+
+    run_dtr(often, &r);
+    CHECK_EQ_I64(r.replay_ns, 10 + 100);
+    CHECK_EQ_U64(r.peak_bytes, 400);
+}
+
+/* x alone is 100 bytes. */
+TEST(no_room_for_the_inputs)
+{
+    pz_trace *trace = NULL;
+    pz_report r;
+    pz_plan *plan = NULL;
+    pz_diag diag = {0};
+
+    CHECK_EQ_I64(pz_trace_parse(chain, strlen(chain), &trace, NULL), PZ_OK);
+    const pz_setup setup = {
+        .size = sizeof setup, .trace = trace, .platform = &by_hand, .budget_bytes = 99};
+    CHECK_EQ_I64(pz_plan_make(&setup, "online-dtr", &plan, &r, &diag), PZ_ERR_INFEASIBLE);
+    CHECK_STR(diag.text, "the inputs alone take 100 bytes of a budget of 99; raise the budget");
     pz_trace_free(trace);
 }
 
