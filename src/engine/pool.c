@@ -126,7 +126,7 @@ static struct mapping *grow(pz_pool *pool, pz_status *status)
     struct mapping *mapping, **end = &pool->mappings;
 
     *status = left == 0 ? PZ_ERR_FULL : PZ_ERR_MEMORY;
-    if (left == 0)
+    if (left == 0 || (pool->pin_failed && pool->options.pinned_only))
         return NULL;
     mapping = map((size_t)(bytes / pool->stats.chunk_bytes), pool->stats.chunk_bytes);
     if (mapping == NULL) {

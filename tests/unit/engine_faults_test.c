@@ -349,6 +349,34 @@ TEST(mappings_fail)
     CHECK_EQ_U64(work(NULL), PZ_OK);
 }
 
+static pz_status refuse_pin(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    (void)memory;
+    (void)bytes;
+    return PZ_ERR_MEMORY;
+}
+
+/* Nothing is mapped in vain once it is known that it cannot be pinned. */
+TEST(no_mapping_without_a_pin)
+{
+    const pz_pool_options options = {.size = sizeof options,
+                                     .budget_bytes = 1 << 20,
+                                     .chunk_bytes = 4096,
+                                     .pin = refuse_pin,
+                                     .pinned_only = true};
+    pz_pool *pool = NULL;
+    void *chunk = NULL;
+
+    CHECK_EQ_U64(pz_pool_new(&options, &pool), PZ_OK);
+    CHECK_EQ_U64(pz_pool_take(pool, &chunk), PZ_ERR_MEMORY);
+    set_fault(&mapping, 0, 1, ENOMEM, 0);
+    CHECK_EQ_U64(pz_pool_take(pool, &chunk), PZ_ERR_MEMORY);
+    CHECK_EQ_U64(atomic_load(&mapping.met), 0);
+    no_fault(&mapping);
+    CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
+}
+
 TEST(threads_do_not_start)
 {
     const char *const folder = engines_folder();
