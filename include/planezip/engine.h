@@ -32,7 +32,7 @@ typedef struct pz_pool_options {
 
     /* Makes a new mapping one that a device reads and writes at full speed; NULL: there is no
      * device.  If it fails, this mapping and all later ones are pageable, and `warn` is told so
-     * once; with pinned_only there is no chunk then. */
+     * once; with pinned_only there is no chunk then.  Neither may call the pool. */
     pz_status (*pin)(void *user, void *memory, size_t bytes);
     void (*unpin)(void *user, void *memory, size_t bytes);
     bool pinned_only;
@@ -108,8 +108,8 @@ typedef struct pz_engine_options {
     bool cached;           /* disk: through the page cache, also where O_DIRECT would work */
     const char *codec;     /* as pz_mode_named(); NULL: "planezip2" */
     pz_bypass bypass;
-    double codec_bps;               /* for Equation 2; 0: as measured */
-    double link_bps[PZ_DIRECTIONS]; /* emulates a link of this rate; 0: there is none */
+    double codec_bps;               /* for Equation 2; 0: as measured, else 1 to 1e18 */
+    double link_bps[PZ_DIRECTIONS]; /* emulates a link of this rate, 1 to 1e18; 0: there is none */
 
     /* Raw bytes of the transfers of a direction that may be under way at once; 0: 64 MiB.  A
      * tensor that is larger is under way alone. */
@@ -120,7 +120,8 @@ typedef struct pz_engine_options {
 
     /* Called when a transfer has ended, by a thread of the engine or one that cancels.  Until it
      * returns the transfer counts as under way, and so do those behind it.  It may swap, without
-     * waiting, and must not wait for, cancel or free anything of the engine. */
+     * waiting, and must not wait for, cancel or free anything of the engine.  It may come before
+     * pz_swap_out() has returned and *swap is set. */
     void (*done)(void *user, uint64_t token, pz_direction direction, pz_status status);
     void *user;
 } pz_engine_options;
@@ -129,7 +130,8 @@ typedef struct pz_engine_options {
 PZ_API pz_status pz_engine_new(const pz_engine_options *options, pz_engine **engine, pz_diag *diag);
 
 /* Cancels what is under way and frees everything, also every pz_swap of the engine.  Not while
- * another call uses it.  NULL is fine. */
+ * another call uses it, but those of options.done: they are PZ_ERR_CANCELLED from then on.  NULL is
+ * fine. */
 PZ_API void pz_engine_free(pz_engine *engine);
 
 /* An eventfd that each transfer that ends counts up, for poll() and the like; it is read by the
@@ -148,8 +150,11 @@ typedef struct pz_swap_options {
     size_t bytes;
     pz_dtype dtype;
     uint64_t token; /* the caller's, for options.done and statistics */
-    double ratio;   /* predicted, for PZ_BYPASS_AUTO; 0: not known, then it is compressed */
-    bool measure;   /* nothing is stored: the transfer only tells coded_bytes */
+
+    /* Predicted, for PZ_BYPASS_AUTO.  0: not known: the codec is left out only if it is slower than
+     * the link. */
+    double ratio;
+    bool measure; /* nothing is stored: the transfer only tells coded_bytes */
 } pz_swap_options;
 
 /* Begins to swap a tensor out.  Its data must stay and must not change until the transfer has
@@ -178,7 +183,8 @@ PZ_API bool pz_swap_done(pz_swap *swap);
 
 /* Cancels the transfers of a tensor that are under way, and waits for those that have begun to
  * stop, which takes no longer than a segment does.  The status of the last one, as after
- * pz_swap_wait(). */
+ * pz_swap_wait().  A pz_swap_in() of another thread that waits for room in the queue returns
+ * PZ_ERR_CANCELLED, and is as if it had not been called. */
 PZ_API pz_status pz_swap_cancel(pz_swap *swap);
 
 /* Cancels, and gives the tensor's place in the tier free.  The caller's memory is its own again

@@ -105,14 +105,14 @@ static double loss_ns(const struct pz_swap *swap, pz_direction direction)
 }
 
 /* The codec is too slow, unless it is time to measure again whether it still is. */
-static bool is_too_slow(const struct pz_swap *swap)
+static bool is_too_slow(struct pz_swap *swap)
 {
     if (loss_ns(swap, PZ_OUT) + loss_ns(swap, PZ_IN) <= 0)
         return false;
     return ++swap->engine->left_out % PROBE != 0 || swap->engine->options.codec_bps != 0;
 }
 
-bool pzi_is_bypass(const struct pz_swap *swap)
+bool pzi_decide_bypass(struct pz_swap *swap)
 {
     const pz_bypass bypass = swap->engine->options.bypass;
 

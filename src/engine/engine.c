@@ -26,7 +26,7 @@ static bool is_child(const pz_engine *engine)
 
 static bool is_rate(double bps)
 {
-    return bps >= 0 && bps <= 1e18;
+    return bps == 0 || (bps >= 1 && bps <= 1e18);
 }
 
 static bool are_right(const pz_engine_options *options)
@@ -328,11 +328,11 @@ pz_status pz_swap_in(pz_swap *swap, void *to, bool wait)
     engine = swap->engine;
     pthread_mutex_lock(&engine->lock);
     status = is_ready(swap, to);
-    if (status == PZ_OK) {
-        swap->to = to;
+    if (status == PZ_OK)
         status = pzi_submit(&engine->pipes[PZ_IN], &swap->jobs[PZ_IN], wait);
-        if (status == PZ_OK)
-            swap->last = PZ_IN;
+    if (status == PZ_OK) {
+        swap->to = to; /* nothing reads it before the lock is open */
+        swap->last = PZ_IN;
     }
     pthread_mutex_unlock(&engine->lock);
     return status;

@@ -19,6 +19,31 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* ---- Lists of jobs --------------------------------------------------------------------------- */
+
+static void add_job(struct pzi_jobs *jobs, struct pzi_job *job)
+{
+    job->next = NULL;
+    if (jobs->first == NULL)
+        jobs->first = job;
+    else
+        jobs->last->next = job;
+    jobs->last = job;
+}
+
+static void remove_job(struct pzi_jobs *jobs, const struct pzi_job *job)
+{
+    struct pzi_job **link = &jobs->first, *before = NULL;
+
+    while (*link != job) {
+        before = *link;
+        link = &(*link)->next;
+    }
+    *link = job->next;
+    if (jobs->last == job)
+        jobs->last = before;
+}
+
 /* ---- Accounts -------------------------------------------------------------------------------- */
 
 static void add_rate(struct pzi_rate *rate, double bytes, double ns)
@@ -36,23 +61,36 @@ static bool is_move(const struct pzi_pipe *pipe, unsigned step)
     return (pipe->direction == PZ_OUT) == (step == 1);
 }
 
-/* A step of a segment took so long. */
-static void account(struct pzi_pipe *pipe, struct pz_swap *swap, const struct pzi_slot *slot,
-                    unsigned step, int64_t ns)
+/* A segment was moved.  Only the thread that has done it may look at the place's error. */
+static void account_move(struct pzi_pipe *pipe, const struct pzi_slot *slot, int64_t ns)
 {
-    if (is_move(pipe, step)) {
-        if (!swap->is_measured)
-            add_rate(&pipe->move, swap->segments[slot->segment].bytes, (double)ns);
-        pipe->stats.move_ns += ns;
-        swap->stats.move_ns[pipe->direction] += ns;
-    } else {
-        if (!swap->stats.bypassed && !swap->is_measured)
-            add_rate(&pipe->code, (double)pzi_segment_raw(swap, slot->segment), (double)ns);
-        pipe->stats.code_ns += ns;
-        swap->stats.code_ns[pipe->direction] += ns;
-    }
+    struct pz_swap *const swap = slot->job->swap;
+
+    if (slot->job->status == PZ_OK && !swap->is_measured)
+        add_rate(&pipe->move, swap->segments[slot->segment].bytes, (double)ns);
+    pipe->stats.move_ns += ns;
+    swap->stats.move_ns[pipe->direction] += ns;
     if (swap->place.system_error != 0)
         swap->stats.system_error = swap->place.system_error;
+}
+
+/* Whether the codec had to do with a segment: the encoder tries those that it leaves raw, too. */
+static bool is_codec_used(const struct pzi_pipe *pipe, const struct pzi_slot *slot)
+{
+    const struct pz_swap *const swap = slot->job->swap;
+
+    return pipe->direction == PZ_OUT ? !swap->stats.bypassed && !swap->is_measured
+                                     : swap->segments[slot->segment].is_coded;
+}
+
+static void account_code(struct pzi_pipe *pipe, const struct pzi_slot *slot, int64_t ns)
+{
+    struct pz_swap *const swap = slot->job->swap;
+
+    if (slot->job->status == PZ_OK && is_codec_used(pipe, slot))
+        add_rate(&pipe->code, (double)pzi_segment_raw(swap, slot->segment), (double)ns);
+    pipe->stats.code_ns += ns;
+    swap->stats.code_ns[pipe->direction] += ns;
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -76,6 +114,8 @@ static void pace(struct pzi_pipe *pipe, const struct pzi_slot *slot)
 
         pthread_cond_timedwait(&pipe->stop_pacing, &pipe->engine->lock, &until);
     }
+    if (slot->job->status != PZ_OK) /* what is cancelled leaves the link at once */
+        pipe->link_free_ns = now_ns();
 }
 
 /* With the lock, which is open during the step. */
@@ -90,11 +130,15 @@ static void run_step(struct pzi_pipe *pipe, struct pzi_slot *slot, unsigned step
     pthread_mutex_unlock(&pipe->engine->lock);
     status = pipe->steps[step](job->swap, slot->segment, slot->buffer);
     pthread_mutex_lock(&pipe->engine->lock);
-    if (status == PZ_OK && is_move(pipe, step))
-        pace(pipe, slot);
-    account(pipe, job->swap, slot, step, now_ns() - start_ns);
     if (job->status == PZ_OK)
         job->status = status;
+    if (!is_move(pipe, step)) {
+        account_code(pipe, slot, now_ns() - start_ns);
+        return;
+    }
+    if (status == PZ_OK)
+        pace(pipe, slot);
+    account_move(pipe, slot, now_ns() - start_ns);
 }
 
 /* ---- The end of a job ------------------------------------------------------------------------ */
@@ -111,10 +155,10 @@ static uint64_t coded_bytes(const struct pz_swap *swap)
 static void settle_out(struct pzi_pipe *pipe, struct pzi_job *job)
 {
     struct pz_swap *const swap = job->swap;
+    const bool is_stored = job->status == PZ_OK && !swap->is_measured;
 
     swap->data = NULL;
-    swap->is_stored = job->status == PZ_OK && !swap->is_measured;
-    if (!swap->is_stored)
+    if (!is_stored)
         pipe->engine->tier->drop(pipe->engine->tier, &swap->place);
     if (job->status == PZ_OK)
         swap->stats.coded_bytes = coded_bytes(swap);
@@ -231,7 +275,7 @@ static void run_job(struct pzi_pipe *pipe, struct pzi_job *job)
     if (pipe->direction == PZ_IN)
         await_out(pipe, job);
     else
-        swap->stats.bypassed = pzi_is_bypass(swap);
+        swap->stats.bypassed = pzi_decide_bypass(swap);
     for (size_t i = 0; i < count && job->status == PZ_OK; i++) {
         struct pzi_slot *const slot = free_slot(pipe, job, i);
 
@@ -247,11 +291,11 @@ static struct pzi_job *next_job(struct pzi_pipe *pipe)
 {
     struct pzi_job *job;
 
-    while (pipe->first == NULL && !pipe->engine->is_stopping)
+    while (pipe->queue.first == NULL && !pipe->engine->is_stopping)
         wait_first(pipe, &pipe->for_first);
-    job = pipe->first;
+    job = pipe->queue.first;
     if (job != NULL) {
-        pipe->first = job->next;
+        remove_job(&pipe->queue, job);
         job->state = PZI_RUNNING;
     }
     return job;
@@ -330,34 +374,29 @@ static bool has_room(const struct pzi_pipe *pipe, uint64_t bytes)
 }
 
 /* Callers take turns, so that large tensors are not overtaken for ever. */
-static pz_status await_room(struct pzi_pipe *pipe, uint64_t bytes, bool wait)
+static pz_status await_room(struct pzi_pipe *pipe, struct pzi_job *job, bool wait)
 {
     const int64_t start_ns = now_ns();
-    const uint64_t turn = pipe->turns;
+    const uint64_t bytes = job->swap->stats.raw_bytes;
 
-    if (pipe->turn != turn || !has_room(pipe, bytes)) {
-        if (!wait)
-            return PZ_ERR_BUSY;
-        pipe->turns++;
-        while (pipe->turn != turn || !has_room(pipe, bytes))
-            pthread_cond_wait(&pipe->engine->changed, &pipe->engine->lock);
-        pipe->turn++;
-        pthread_cond_broadcast(&pipe->engine->changed);
-        pipe->stats.blocked_ns += now_ns() - start_ns;
-    }
-    return PZ_OK;
+    if (pipe->waiting.first == NULL && has_room(pipe, bytes))
+        return PZ_OK;
+    if (!wait)
+        return PZ_ERR_BUSY;
+    add_job(&pipe->waiting, job);
+    while (job->status == PZ_OK && (pipe->waiting.first != job || !has_room(pipe, bytes)))
+        pthread_cond_wait(&pipe->engine->changed, &pipe->engine->lock);
+    remove_job(&pipe->waiting, job);
+    pthread_cond_broadcast(&pipe->engine->changed);
+    pipe->stats.blocked_ns += now_ns() - start_ns;
+    return job->status;
 }
 
 static void append(struct pzi_pipe *pipe, struct pzi_job *job)
 {
-    job->next = NULL;
+    add_job(&pipe->queue, job);
     job->state = PZI_QUEUED;
     job->queued_ns = now_ns();
-    if (pipe->first == NULL)
-        pipe->first = job;
-    else
-        pipe->last->next = job;
-    pipe->last = job;
     pipe->engine->under_way++;
     pipe->stats.queue_bytes += job->swap->stats.raw_bytes;
     if (pipe->stats.queue_bytes > pipe->stats.queue_peak_bytes)
@@ -367,33 +406,22 @@ static void append(struct pzi_pipe *pipe, struct pzi_job *job)
 
 pz_status pzi_submit(struct pzi_pipe *pipe, struct pzi_job *job, bool wait)
 {
+    const pz_status before = job->status;
     pz_status status;
 
+    if (pipe->engine->is_stopping)
+        return PZ_ERR_CANCELLED;
     job->state = PZI_WAITING;
     job->status = PZ_OK;
-    status = await_room(pipe, job->swap->stats.raw_bytes, wait);
-    if (status == PZ_OK)
-        status = job->status; /* it may have been cancelled meanwhile */
+    status = await_room(pipe, job, wait);
     if (status == PZ_OK) {
         append(pipe, job);
     } else {
+        job->status = before;
         job->state = PZI_IDLE;
         pthread_cond_broadcast(&pipe->engine->changed);
     }
     return status;
-}
-
-static void remove_job(struct pzi_pipe *pipe, const struct pzi_job *job)
-{
-    struct pzi_job **link = &pipe->first, *before = NULL;
-
-    while (*link != job) {
-        before = *link;
-        link = &(*link)->next;
-    }
-    *link = job->next;
-    if (pipe->last == job)
-        pipe->last = before;
 }
 
 void pzi_cancel(struct pzi_pipe *pipe, struct pzi_job *job)
@@ -404,7 +432,7 @@ void pzi_cancel(struct pzi_pipe *pipe, struct pzi_job *job)
         return;
     job->status = PZ_ERR_CANCELLED;
     if (state == PZI_QUEUED) {
-        remove_job(pipe, job);
+        remove_job(&pipe->queue, job);
         complete(pipe, job);
     }
     pthread_cond_broadcast(&pipe->stop_pacing);

@@ -21,11 +21,15 @@ enum pzi_job_state {
 };
 
 struct pzi_job {
-    struct pzi_job *next; /* in the queue */
+    struct pzi_job *next; /* in its list */
     struct pz_swap *swap;
     enum pzi_job_state state;
     pz_status status;
     int64_t queued_ns; /* when it came into the queue */
+};
+
+struct pzi_jobs {
+    struct pzi_job *first, *last;
 };
 
 struct pz_swap {
@@ -36,7 +40,6 @@ struct pz_swap {
     double ratio;                    /* predicted; 0: not known */
     pz_mode mode;                    /* of the codec */
     bool is_measured;                /* and nothing else */
-    bool is_stored;                  /* all of it is in the tier */
     pz_direction last;               /* of the transfers that were asked for */
     struct pzi_job jobs[PZ_DIRECTIONS];
     struct pzi_place place;
@@ -66,9 +69,8 @@ struct pzi_pipe {
     pz_engine *engine;
     pz_direction direction;
     pzi_step *steps[2];
-    struct pzi_job *first, *last; /* the queue */
-    uint64_t limit_bytes;         /* of the queue */
-    uint64_t turns, turn;         /* of callers who wait for room */
+    struct pzi_jobs queue, waiting; /* for room in the queue */
+    uint64_t limit_bytes;           /* of the queue */
 
     bool is_staged;
     struct pzi_slot slots[PZI_SLOTS];
@@ -118,8 +120,9 @@ static inline size_t pzi_segment_raw(const struct pz_swap *swap, size_t segment)
 pzi_step pzi_encode, pzi_put, pzi_get, pzi_decode;
 
 /* Equation 2, for both ways together: whether the tensor goes without the codec.  A codec that
- * looked too slow is tried again from time to time.  With the lock. */
-bool pzi_is_bypass(const struct pz_swap *swap);
+ * looked too slow is tried again from time to time, so each tensor is to be asked about once.  With
+ * the lock. */
+bool pzi_decide_bypass(struct pz_swap *swap);
 
 /* ---- pipe.c: all with the lock, but start and stop ---- */
 
@@ -129,10 +132,12 @@ pz_status pzi_pipe_start(struct pzi_pipe *pipe);
 /* Waits for the threads to end; before that is_stopping is set, and all jobs are cancelled. */
 void pzi_pipe_stop(struct pzi_pipe *pipe);
 
-/* Puts an idle job into the queue.  Without `wait` PZ_ERR_BUSY if there is no room. */
+/* Puts an idle job into the queue.  Without `wait` PZ_ERR_BUSY if there is no room;
+ * PZ_ERR_CANCELLED if it was cancelled while it waited, or the engine stops.  The job is as before
+ * then. */
 pz_status pzi_submit(struct pzi_pipe *pipe, struct pzi_job *job, bool wait);
 
-/* Ends a job that is in the queue; one that runs stops, and is not waited for. */
+/* Ends a job that is in the queue; one that runs or waits for room stops, and is not waited for. */
 void pzi_cancel(struct pzi_pipe *pipe, struct pzi_job *job);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* A part of a tensor.  Whoever codes it sets bytes and is_coded, the tier the rest. */
 struct pzi_segment {
-    uint64_t at;    /* PZI_NOWHERE as long as it is not in the tier */
+    uint64_t at;    /* disk: PZI_NOWHERE as long as it is not in the tier */
     uint64_t check; /* disk: XXH3-64 of its bytes */
     uint32_t bytes;
     bool is_coded; /* a stream of its own, else raw */

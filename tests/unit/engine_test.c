@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -456,6 +457,71 @@ TEST(swapping_from_a_callback)
     CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
 }
 
+/* Bytes that go out one after the other, and two tensors that come in by turns, for ever. */
+enum { TURNS = 2, ENDLESS = TURNS, ONCE };
+
+struct treadmill {
+    pz_engine *engine;
+    pz_swap *turns[TURNS];
+    atomic_uint calls[PZ_DIRECTIONS], refused[PZ_DIRECTIONS], wrong;
+};
+
+/* When the engine is freed, the callbacks of both turns may overlap. */
+static void note(struct treadmill *mill, pz_direction direction, pz_status status)
+{
+    const bool may_be = status == PZ_OK || status == PZ_ERR_CANCELLED ||
+                        (direction == PZ_IN && status == PZ_ERR_BUSY);
+
+    atomic_fetch_add(&mill->refused[direction], status != PZ_OK);
+    atomic_fetch_add(&mill->wrong, !may_be);
+}
+
+static void swap_again(void *user, uint64_t token, pz_direction direction, pz_status status)
+{
+    struct treadmill *const mill = user;
+    const pz_swap_options byte = engines_tensor(data[0], 1, direction == PZ_OUT ? token : ONCE);
+    pz_swap *swap = NULL;
+
+    (void)status;
+    atomic_fetch_add(&mill->calls[direction], 1);
+    if (direction == PZ_IN)
+        note(mill, PZ_IN, pz_swap_in(mill->turns[(token + 1) % TURNS], back, false));
+    if (direction == PZ_IN || token == ENDLESS)
+        note(mill, PZ_OUT, pz_swap_out(mill->engine, &byte, false, &swap));
+}
+
+static void check_treadmill(pz_engine_options options)
+{
+    struct treadmill mill = {0};
+
+    options.done = swap_again;
+    options.user = &mill;
+    mill.engine = engines_new(&options);
+    for (unsigned i = 0; i < TURNS; i++)
+        mill.turns[i] = engines_out(mill.engine, data[i], 1000, i);
+    CHECK_EQ_U64(pz_engine_wait(mill.engine), PZ_OK);
+    (void)engines_out(mill.engine, data[0], 1, ENDLESS);
+    CHECK_EQ_U64(pz_swap_in(mill.turns[0], back, true), PZ_OK);
+    while (atomic_load(&mill.calls[PZ_OUT]) < 50 || atomic_load(&mill.calls[PZ_IN]) < 50)
+        nap();
+    pz_engine_free(mill.engine);
+    CHECK(atomic_load(&mill.refused[PZ_OUT]) >= 1);
+    CHECK_EQ_U64(atomic_load(&mill.refused[PZ_IN]), 1);
+    CHECK_EQ_U64(atomic_load(&mill.wrong), 0);
+}
+
+TEST(freed_while_callbacks_swap)
+{
+    const char *const folder = engines_folder();
+    pz_pool *pool = engines_pool(8 << 20, 4096);
+
+    fill_all();
+    check_treadmill(memory_options(pool));
+    check_treadmill(disk_options(folder));
+    CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
+    engines_remove(folder);
+}
+
 /* ---- Cancelling ------------------------------------------------------------------------------ */
 
 TEST(cancelling_what_is_queued)
@@ -523,7 +589,7 @@ TEST(cancelling_what_runs)
 }
 
 /* Coming in is cancelled, of one tensor in the middle and of another in the queue: they are still
- * there. */
+ * there, and the link is free for another one. */
 TEST(cancelled_tensors_stay_in_the_tier)
 {
     pz_pool *pool = engines_pool(8 << 20, 4096);
@@ -531,6 +597,7 @@ TEST(cancelled_tensors_stay_in_the_tier)
     pz_engine *engine;
     pz_swap *large, *small;
     uint64_t used;
+    double start;
 
     fill_all();
     options.link_bps[PZ_IN] = 1000;
@@ -543,12 +610,120 @@ TEST(cancelled_tensors_stay_in_the_tier)
     CHECK_EQ_U64(pz_swap_in(large, back, true), PZ_OK);
     CHECK_EQ_U64(pz_swap_in(small, back, true), PZ_OK);
     CHECK_EQ_U64(pz_swap_cancel(small), PZ_ERR_CANCELLED);
+    while (engines_swap_stats(large).queued_ns[PZ_IN] == 0)
+        nap();
+    for (unsigned k = 0; k < 20; k++) /* until a segment is on the link */
+        nap();
     CHECK_EQ_U64(pz_swap_cancel(large), PZ_ERR_CANCELLED);
     CHECK_EQ_U64(engines_used(pool), used);
+    start = seconds();
     engines_check_in(small, data[1], 100);
+    CHECK(seconds() - start < 20);
     CHECK_EQ_U64(pz_swap_in(large, back, true), PZ_OK);
     pz_engine_free(engine);
     CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
+}
+
+/* The queue inwards is full: one tensor is on a slow link, and another behind it.  Of the small
+ * ones the first has been on its way, too, until that was cancelled. */
+enum { SMALL = 100 };
+
+struct crowd {
+    pz_pool *pool;
+    pz_engine *engine;
+    pz_swap *large, *filler, *small[2];
+};
+
+static void gather(struct crowd *crowd)
+{
+    pz_engine_options options;
+
+    fill_all();
+    crowd->pool = engines_pool(8 << 20, 4096);
+    options = memory_options(crowd->pool);
+    options.link_bps[PZ_IN] = 1000;
+    options.queue_bytes[PZ_IN] = TENSOR + SMALL;
+    crowd->engine = engines_new(&options);
+    crowd->large = engines_out(crowd->engine, data[0], TENSOR, 0);
+    crowd->filler = engines_out(crowd->engine, data[1], SMALL, 1);
+    for (unsigned i = 0; i < 2; i++)
+        crowd->small[i] = engines_out(crowd->engine, data[2 + i], SMALL, 2 + i);
+    CHECK_EQ_U64(pz_engine_wait(crowd->engine), PZ_OK);
+    CHECK_EQ_U64(pz_swap_in(crowd->large, back, true), PZ_OK);
+    CHECK_EQ_U64(pz_swap_in(crowd->small[0], back, true), PZ_OK);
+    CHECK_EQ_U64(pz_swap_cancel(crowd->small[0]), PZ_ERR_CANCELLED);
+    CHECK_EQ_U64(pz_swap_in(crowd->filler, back, true), PZ_OK);
+}
+
+static void disperse(struct crowd *crowd)
+{
+    pz_engine_free(crowd->engine);
+    CHECK_EQ_U64(pz_pool_free(crowd->pool), PZ_OK);
+}
+
+TEST(a_refused_transfer_changes_nothing)
+{
+    struct crowd crowd;
+
+    gather(&crowd);
+    for (unsigned i = 0; i < 2; i++)
+        CHECK_EQ_U64(pz_swap_in(crowd.small[i], back, false), PZ_ERR_BUSY);
+    CHECK_EQ_U64(pz_swap_wait(crowd.small[0]), PZ_ERR_CANCELLED); /* as before */
+    CHECK_EQ_U64(pz_swap_wait(crowd.small[1]), PZ_OK);
+    disperse(&crowd);
+}
+
+struct waiter {
+    pz_swap *swap;
+    pthread_t thread;
+    pz_status status;
+    uint8_t to[SMALL];
+};
+
+static void *swap_one_in(void *arg)
+{
+    struct waiter *const waiter = arg;
+
+    waiter->status = pz_swap_in(waiter->swap, waiter->to, true);
+    return NULL;
+}
+
+/* Returns when it waits for room. */
+static void start_waiter(struct waiter *waiter, pz_swap *swap)
+{
+    waiter->swap = swap;
+    CHECK(pthread_create(&waiter->thread, NULL, swap_one_in, waiter) == 0);
+    while (pz_swap_done(swap))
+        nap();
+}
+
+static pz_status join(const struct waiter *waiter)
+{
+    pthread_join(waiter->thread, NULL);
+    return waiter->status;
+}
+
+/* Neither the first nor the second in turn stays, or keeps others from their turn. */
+TEST(cancelling_what_waits_for_room)
+{
+    struct crowd crowd;
+    struct waiter first, second;
+
+    gather(&crowd);
+    start_waiter(&first, crowd.small[0]);
+    start_waiter(&second, crowd.small[1]);
+    CHECK_EQ_U64(pz_swap_cancel(crowd.small[1]), PZ_OK); /* which it was out with */
+    CHECK_EQ_U64(join(&second), PZ_ERR_CANCELLED);
+    start_waiter(&second, crowd.small[1]);
+    CHECK_EQ_U64(pz_swap_cancel(crowd.small[0]), PZ_ERR_CANCELLED);
+    CHECK_EQ_U64(join(&first), PZ_ERR_CANCELLED);
+    CHECK(!pz_swap_done(crowd.small[1]));
+    CHECK_EQ_U64(pz_swap_cancel(crowd.filler), PZ_ERR_CANCELLED);
+    CHECK_EQ_U64(join(&second), PZ_OK);
+    CHECK_EQ_U64(pz_swap_cancel(crowd.large), PZ_ERR_CANCELLED);
+    CHECK_EQ_U64(pz_swap_wait(crowd.small[1]), PZ_OK);
+    CHECK_MEM(second.to, data[3], SMALL);
+    disperse(&crowd);
 }
 
 /* ---- Bypass and links ------------------------------------------------------------------------ */
@@ -893,6 +1068,9 @@ static void spoil(unsigned i, pz_engine_options *options)
     case 8:
         options->codec_bps = 0.0 / 0.0;
         break;
+    case 9:
+        options->link_bps[PZ_OUT] = 1e-9; /* a segment would take longer than time can tell */
+        break;
     default:
         options->bypass = (pz_bypass)3;
     }
@@ -905,7 +1083,7 @@ TEST(wrong_options)
     pz_engine *engine = NULL;
     pz_diag diag = {0};
 
-    for (unsigned i = 0; i < 10; i++) {
+    for (unsigned i = 0; i < 11; i++) {
         options = memory_options(pool);
         spoil(i, &options);
         TEST_CONTEXT("%u", i);
