@@ -307,6 +307,7 @@ static void *first_thread(void *arg)
     struct pzi_job *job;
 
     pthread_mutex_lock(&pipe->engine->lock);
+    pipe->awake_ns = now_ns(); /* it may find a job without ever having waited */
     while ((job = next_job(pipe)) != NULL)
         run_job(pipe, job);
     pipe->has_ended = true;
