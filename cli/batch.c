@@ -45,20 +45,21 @@ static const char *choose_output(const batch *self, const char *in)
     return self->name_output(in);
 }
 
-/* Also by another name: a link, or another spelling of the path. */
-static bool is_same_file(const char *in, const char *out)
+/* What was written to a device is not kept anywhere. */
+static bool is_kept(const char *out)
 {
-    struct stat a, b;
+    struct stat info;
 
-    return stat(in, &a) == 0 && stat(out, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    return !output_is_standard(out) && (stat(out, &info) != 0 || S_ISREG(info.st_mode));
 }
 
 static int check_output(const batch *self, const char *in, const char *out)
 {
-    if (strcmp(in, "-") != 0 && !output_is_standard(out) && is_same_file(in, out))
-        return fail(in, NULL, "give another output with -o", "the output is the input itself");
-    return output_check(out, self->options->force, true);
+    int status = output_check_input(in, out, "-o");
+
+    if (status == STATUS_OK && self->options->remove && !is_kept(out))
+        return fail_usage("--rm: the output %s is no file that would keep the data", out);
+    return status == STATUS_OK ? output_check(out, self->options->force, true) : status;
 }
 
 /* Work on every file; started once. */
@@ -154,7 +155,8 @@ static int check_options(const batch *self, size_t count)
         return fail_usage("--output takes one input that is a file, not %s", given);
     if (options->to_standard && !self->joins && (count > 1 || options->recursive))
         return fail_usage("--stdout takes one input that is a file, not %s", given);
-    if (options->remove && options->to_standard)
+    if (options->remove &&
+        (options->to_standard || (options->output != NULL && output_is_standard(options->output))))
         return fail_usage("--rm and --stdout exclude each other");
     if (count == 0 && isatty(STDIN_FILENO))
         return fail_usage("a file is missing");

@@ -292,6 +292,14 @@ static pz_status make_plan(struct scene *scene, pz_plan **plan, pz_report *repor
     return pz_plan_make(&scene->setup, scene->policy.name, plan, report, diag);
 }
 
+static int check_output(void)
+{
+    const char *const inputs[] = {options.trace, options.ratios, options.actual, options.platform};
+    int status = output_check_inputs(inputs, LENGTH(inputs), options.output, "-o");
+
+    return status == STATUS_OK ? output_check(options.output, options.force, false) : status;
+}
+
 static int run(char **operands, size_t count)
 {
     struct scene *scene = memory_keep(1, sizeof *scene);
@@ -313,7 +321,7 @@ static int run(char **operands, size_t count)
         return fail_usage("--bound: this build has no solver; build with GLPK, or leave it out");
     status = search_check(&options.search, strcmp(options.policy, PZ_POLICY_DEFAULT) == 0);
     if (status == STATUS_OK && options.output != NULL)
-        status = output_check(options.output, options.force, false);
+        status = check_output();
     if (status == STATUS_OK)
         status = read_scene(scene);
     if (status != STATUS_OK)

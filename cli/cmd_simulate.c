@@ -205,6 +205,15 @@ static int save_timeline(const pz_timeline *timeline)
     return json_save(options.timeline, options.force, options.timeline, result, text);
 }
 
+static int check_timeline(void)
+{
+    const char *const inputs[] = {options.world.trace, options.world.ratios, options.world.platform,
+                                  options.plan};
+    int status = output_check_inputs(inputs, LENGTH(inputs), options.timeline, "--timeline");
+
+    return status == STATUS_OK ? output_check(options.timeline, options.force, false) : status;
+}
+
 static int run(char **operands, size_t count)
 {
     struct scene *scene = memory_keep(1, sizeof *scene);
@@ -217,7 +226,7 @@ static int run(char **operands, size_t count)
     (void)operands;
     (void)count;
     if (options.timeline != NULL)
-        status = output_check(options.timeline, options.force, false);
+        status = check_timeline();
     if (status == STATUS_OK)
         status = read_scene(scene);
     if (status != STATUS_OK)

@@ -110,6 +110,28 @@ static int examine(const char *path, bool force, enum target_kind *kind, struct 
     return STATUS_OK;
 }
 
+int output_check_input(const char *in, const char *out, const char *option)
+{
+    struct stat a, b;
+
+    if (strcmp(in, "-") == 0 || output_is_standard(out) || stat(in, &a) != 0 || stat(out, &b) != 0)
+        return STATUS_OK;
+    if (!S_ISREG(a.st_mode) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+        return STATUS_OK;
+    return fail(in, NULL, memory_text("give another output with %s", option),
+                "the output is the input itself");
+}
+
+int output_check_inputs(const char *const *in, size_t count, const char *out, const char *option)
+{
+    int status = STATUS_OK;
+
+    for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        if (in[i] != NULL)
+            status = output_check_input(in[i], out, option);
+    return status;
+}
+
 int output_check(const char *path, bool force, bool binary)
 {
     enum target_kind kind;

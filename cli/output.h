@@ -19,6 +19,13 @@ bool output_is_standard(const char *path);
  * written to a terminal.  force allows that and existing files. */
 int output_check(const char *path, bool force, bool binary);
 
+/* Refuses an output that is the input itself, also by another name: a link, or another spelling of
+ * the path.  option: what names the output. */
+int output_check_input(const char *in, const char *out, const char *option);
+
+/* The same for several inputs; NULL among them is none. */
+int output_check_inputs(const char *const *in, size_t count, const char *out, const char *option);
+
 /* An output that is written piece by piece, one at a time: open, write, and then either commit,
  * which gives the file its name, or abandon.  "-" is standard output.  A symbolic link stays, and
  * the file that it leads to is written; pipes and character devices are written to directly. */

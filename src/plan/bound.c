@@ -410,10 +410,15 @@ static pz_status bound_overhead(const pzi_work *work, const pz_setup *setup,
     };
     pz_status status = PZ_ERR_MEMORY;
     if (b.columns && b.factors && b.earliest) {
+        /* GLPK keeps something for each thread, which goes as it came: the caller may use it, too.
+         */
+        const bool is_first = glp_init_env() == 0;
         b.lp = glp_create_prob();
         build(&b);
         status = solve(&b, overhead_ns, diag);
         glp_delete_prob(b.lp);
+        if (is_first)
+            glp_free_env();
         bound->op = (size_t)b.peak_op;
     }
     free(b.columns);

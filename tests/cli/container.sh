@@ -162,6 +162,9 @@ refuse 2 "a shape without a type" compress --shape 3 raw
 refuse 2 "a shape that is none" compress -d f32 --shape 3,,4 raw
 refuse 2 "a shape that is too large" compress -d f32 -o out.pz --shape 9223372036854775807,9 raw
 refuse 2 "keep and remove" compress -k --rm f32.npy
+refuse 2 "remove what only a device gets" compress --rm -f -o /dev/null f32.npy
+refuse 2 "remove what standard output gets" compress --rm -o - f32.npy
+check "the input is there" test -s f32.npy
 refuse 2 "two outputs" compress -c -o out.pz f32.npy
 refuse 2 "one output for two files" compress -o out.pz f32.npy fortran.npy
 refuse 2 "two containers to standard output" compress -c f32.npy fortran.npy

@@ -71,6 +71,13 @@ assert len(same) > 20 and all(a[key] == b[key] for key in same), (a, b)'
     least=$(sed 's/.*the least budget found is \([0-9]*\) bytes.*/\1/' err.txt)
     run 0 "the least budget" $make_plan --budget "$least"
     refuse 1 "a byte less than the least budget" $make_plan --budget $((least - 1))
+    cp "$tiny" own.json
+    ln -sf own.json link.json
+    refuse 1 "a plan over its trace" plan --trace own.json --platform A --budget 80% -f -o link.json
+    says "says so" 'the output is the input itself'
+    refuse 1 "a timeline over its plan" simulate --trace own.json --platform A --plan plan.json \
+        -f --timeline plan.json
+    check "the inputs are there" cmp -s "$tiny" own.json
     sed -E 's/"(float_)?bytes": *[0-9]+/"\1bytes":8/g' "$tiny" >bytes.json
     refuse 1 "a trace of a few bytes" plan --trace bytes.json --platform A --budget 1B
     says "its least budget is named" 'the least budget found is [0-9]* bytes'
