@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 import unittest
+import unittest.mock as mock
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
@@ -198,6 +199,105 @@ class Program(unittest.TestCase):
         self.assertEqual(self.run_with(json.dumps(MEASURED), "--beside", path, "--name", "then")[0],
                          0)
         self.assertIn("then&#x27;s PlaneZip", (self.folder / "in-figure-3.svg").read_text())
+
+    def test_never_onto_its_input(self):
+        text = json.dumps(SHOWN)
+        path = self.folder / "in.json"
+        link = self.folder / "link.svg"
+        link.symlink_to(path)
+        beside = self.folder / "beside.json"
+        beside.write_text(text)
+        for place in (path, link, beside):
+            status, out, err = self.run_with(text, "--beside", beside, "-o", place, "-f")
+            self.assertEqual((status, out), (1, ""))
+            self.assertEqual(err, f"planezip: {place}: the output is the input itself; "
+                             "give another output with -o\n")
+        self.assertEqual((path.read_text(), beside.read_text()), (text, text))
+
+    def test_all_figures_or_none(self):
+        text = json.dumps(sweep())
+        for make in (lambda path: path.mkdir(), lambda path: path.write_text("kept")):
+            last = self.folder / "in-overheads.svg"
+            make(last)
+            status, out, err = self.run_with(text)
+            self.assertEqual((status, out, err.count("\n")), (1, "", 1), err)
+            self.assertEqual({p.name for p in self.folder.iterdir()}, {"in.json", last.name})
+            if last.is_dir():
+                last.rmdir()
+        with mock.patch.object(Path, "replace", side_effect=OSError(28, "No space")):
+            status, out, err = self.run_with(text, "-f")
+        self.assertEqual((status, out), (1, ""))
+        self.assertEqual(err, f"planezip: {self.folder / 'in-figure-4.svg'}: No space\n")
+        self.assertEqual({p.name for p in self.folder.iterdir()}, {"in.json", last.name})
+        self.assertEqual(last.read_text(), "kept")
+
+    def test_links_and_devices_stay(self):
+        there, link = self.folder / "there.svg", self.folder / "link.svg"
+        there.write_text("old")
+        link.symlink_to(there)
+        self.assertEqual(self.run_with(json.dumps(SHOWN), "-f", "-o", link)[0], 0)
+        self.assertTrue(link.is_symlink())
+        xml.parse(there)
+        self.assertEqual(self.run_with(json.dumps(SHOWN), "-f", "-o", "/dev/null")[0], 0)
+        self.assertTrue(Path("/dev/null").is_char_device())
+
+    def test_standard_output(self):
+        path = self.folder / "in.json"
+        path.write_text(json.dumps(SHOWN))
+        out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        with contextlib.redirect_stdout(out):
+            self.assertEqual(program.main([str(path), "-o", "-"]), 0)
+        self.assertEqual(xml.fromstring(out.buffer.getvalue()).tag, SVG + "svg")
+        status, _, err = self.run_with(json.dumps(sweep()), "-o", "-")
+        self.assertEqual((status, err), (1, "planezip: -: 2 figures (figure-4, overheads); "
+                                         "name a file with -o\n"))
+        self.assertEqual(list(self.folder.iterdir()), [path])
+
+    def test_wrong_command_lines(self):
+        for arguments in (["-o", ""], ["-o", "."], ["--name", "then"], ["--beside", "-"]):
+            with self.subTest(arguments), contextlib.redirect_stderr(io.StringIO()):
+                with self.assertRaises(SystemExit) as raised:
+                    program.main(["-", *arguments])
+                self.assertEqual(raised.exception.code, 2)
+
+    def test_rows_without_plans_or_speeds(self):
+        for document in (sweep(), sweep((0.3,)), sweep((0.5,), links=(12e9, 24e9))):
+            for row in document["rows"]:
+                row.update(status="infeasible", overhead=None)
+            self.fails(json.dumps(document), "no row can be drawn")
+        rows = [row for row in TIMED["rows"] if row["threads"] > 1]
+        self.fails(json.dumps({"rows": rows}), "no row can be drawn")
+        # On B one model alone has plans: nothing to compare with A.
+        rows = [dict(row, status="ok" if row["platform"] == "A" or row["model"] == "gpt2" else
+                     "infeasible") for row in sweep((0.5,), links=(12e9, 24e9))["rows"]]
+        self.assertEqual(len(plot.sensitivity({"rows": rows}).panels), 1)
+
+    def test_numbers_beyond_bounds(self):
+        shown = json.dumps(SHOWN)
+        for text, message in (("[" * 100000, "nested too deeply"),
+                              (f'{{"rows": {"9" * 5000}}}', "a number is too large"),
+                              (shown.replace("0.1", "1e999"), "1e999 is not finite"),
+                              (shown.replace("0.1", "NaN"), "a number is too large"),
+                              (shown.replace("0.1", "1" + "0" * 400), "wrong"),
+                              (json.dumps(sweep()).replace('"overhead": 0.2', '"overhead": -1, '
+                                                           '"x": 0.2'), "wrong"),
+                              (json.dumps(sweep((0.5,), links=(0, 24e9))), "wrong")):
+            with self.subTest(text[:40]):
+                self.fails(text, message)
+
+    def test_names_that_xml_cannot_hold(self):
+        text = json.dumps(COMPARED).replace("gpt2", "a\\u0000\\u001b\\ud800\\uffff&\\ud83d\\ude00")
+        self.assertEqual(self.run_with(text)[0], 0)
+        words = "".join(xml.parse(self.folder / "in-predictor.svg").getroot().itertext())
+        self.assertIn("a\ufffd\ufffd\ufffd\ufffd&\U0001f600", words)
+
+    def fails(self, text, message):
+        """With one line, and nothing written."""
+        status, out, err = self.run_with(text)
+        self.assertEqual((status, out, err.count("\n")), (1, "", 1), err)
+        self.assertIn(message, err)
+        self.assertRegex(err, f"^planezip: {self.folder / 'in.json'}: .*; give ")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["in.json"])
 
     def test_wrong_files(self):
         for text, message in (('{"rows": [\n 1, ]}', "(line 2, column 5)"),

@@ -20,8 +20,9 @@ from ._trace import link_share, swap_cost
 
 def figures(document, beside=None, name="the paper"):
     """All figures that can be made of a document, which tells by its fields what it is; none of
-    one that is not known."""
-    return [make(document, beside, name) for make in makers(document)]
+    one that is not known, or whose rows leave nothing to draw."""
+    made = (make(document, beside, name) for make in makers(document))
+    return [figure for figure in made if figure.panels]
 
 
 def makers(document):

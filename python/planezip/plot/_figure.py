@@ -1,9 +1,7 @@
 """A figure: panels, a legend and words about them; as one SVG, and as HTML whose panels stand
 beside or below one another as the page allows."""
-from html import escape
-
 from . import _style
-from ._svg import element, hint, path, text, width_of
+from ._svg import element, escape, hint, path, text, width_of
 
 GAP = 18
 

@@ -1,11 +1,22 @@
 """SVG as text: elements, and about how wide text is."""
-from html import escape
+import html
+import math
+import re
 
+# What XML 1.0 cannot hold, escaped or not: control characters and lone surrogates.
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 NARROW, WIDE = set("ijltfrI.,:;'|!()[] /-"), set("mwMW%@")
+
+
+def escape(content):
+    """Text as XML can hold it."""
+    return html.escape(FORBIDDEN.sub("\ufffd", content))
 
 
 def number(value):
     """A coordinate with as few digits as serve."""
+    if not math.isfinite(value):
+        raise ValueError("a number is too large to draw")
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 

@@ -149,6 +149,8 @@ def sensitivity(sweep, beside=None, name="the paper"):
     panels = []
     for platform in names(rows, "platform", "AB"):
         rates = sorted({rate for p, _, rate in ours if p == platform})
+        if not rates:
+            continue # No policy has plans for as many models as on another platform.
         top = max(value for (p, *_), value in ours.items() if p == platform)
         plot = Plot(f"Platform {platform}: {word}", log_scale(rates), Linear(0, nice_top(top)),
                     subtitle=f"mean overhead at {budget(rows[0]):g} % of the peak, %",
