@@ -15,16 +15,36 @@ LINKS, ENGINES = (12, 24, 48, 96, 192), (24, 32, 48, 64, 96, 128)
 FORMAT_2 = "planezip, format 2"
 
 
-class Failure(Exception):
-    """What planezip said."""
+def program(*arguments):
+    """What the program prints."""
+    try:
+        done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    except OSError as error:
+        raise tables.Failure(f"planezip: {PROGRAM}: {error.strerror}; "
+                             "run make, or name the program with PLANEZIP") from None
+    if done.returncode != 0:
+        raise tables.Failure(done.stderr.strip() or no_program(f"exit status {done.returncode}"))
+    return done.stdout
+
+
+def no_program(why):
+    return f"planezip: {PROGRAM}: is not planezip ({why}); name the program with PLANEZIP"
+
+
+def version():
+    """Of the program, which it tells first."""
+    said = program("--version").strip().split("\n")[0]
+    if not said.startswith("planezip "):
+        raise tables.Failure(no_program("--version prints something else"))
+    return said
 
 
 def planezip(*arguments):
     """What the program prints as JSON."""
-    done = subprocess.run([PROGRAM, *map(str, arguments), "--json"], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Failure(done.stderr.strip())
-    return json.loads(done.stdout)
+    try:
+        return json.loads(program(*arguments, "--json"))
+    except ValueError as error:
+        raise tables.Failure(no_program(f"no JSON: {error}")) from None
 
 
 def many(option, values):

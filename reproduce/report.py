@@ -6,7 +6,6 @@ DATA is the folder data/ of a build.  What was evaluated before is taken from OU
 """
 import argparse
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -50,22 +49,15 @@ def sources():
     return [evaluate.PROGRAM, HERE / "evaluate.py", HERE / "tables.py"]
 
 
-def version():
-    done = subprocess.run([evaluate.PROGRAM, "--version"], capture_output=True, text=True,
-                          check=True)
-    return done.stdout.strip().split("\n")[0]
-
-
 def about(source, quick, search):
     """What the page tells of its making."""
-    made = dict(BUNDLED if source.bundled else CAPTURES, version=version(),
+    made = dict(BUNDLED if source.bundled else CAPTURES, version=evaluate.version(),
                 command=QUICK if quick else FULL,
                 search=f"{search:,} plans looked at for each" if search else "about a second for "
                 "each")
-    known = [tables.load(path) for path in
-             (source.folder / model / "about.json" for model in tables.MODELS) if path.is_file()]
-    if known:
-        low, high = (f(100 * one["matched_share"] for one in known) for f in (min, max))
+    shares = source.matched_shares()
+    if shares:
+        low, high = (100 * f(shares) for f in (min, max))
         made["measured"] += f" Of the saved bytes {low:.1f} to {high:.1f} % have a counterpart."
     return made
 
@@ -73,10 +65,13 @@ def about(source, quick, search):
 def build(output, source, quick, plans=None):
     """Writes everything; returns the path of the page."""
     search = (2000 if quick else 0) if plans is None else plans
+    output.mkdir(parents=True, exist_ok=True)
+    told = about(source, quick, search)
+    source.check()
     key = [stages.digest([*sources(), *source.files()]), search]
     results = evaluate.evaluate(evaluate.Evaluation(source, output / "work", search),
                                 stages.Stages(output / "results", key))
-    page = Page(results, about(source, quick, search))
+    page = Page(results, told)
     text = page.html()
     for figure in page.figures:
         stages.write(output / "figures" / f"{figure.name}.svg", figure.svg())
@@ -96,13 +91,20 @@ def source_of(options):
     return tables.Source(options.bundled, True)
 
 
+def count(text):
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
 def main():
     parser = argparse.ArgumentParser(description="Make the page of the paper's evaluation.")
     parser.add_argument("output", type=Path)
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--bundled", type=Path, metavar="DATA")
     which.add_argument("--captures", type=Path, metavar="FOLDER")
-    parser.add_argument("--plans", type=int, metavar="N", help="plans that policy best looks at "
+    parser.add_argument("--plans", type=count, metavar="N", help="plans that policy best looks at "
                         "(bundled: 2000, captures: about a second's worth)")
     options = parser.parse_args()
     source = source_of(options)
@@ -113,8 +115,11 @@ def main():
                  "reproduce/run")
     try:
         path = build(options.output, source, options.bundled is not None, options.plans)
-    except evaluate.Failure as failure:
+    except tables.Failure as failure:
         sys.exit(str(failure))
+    except OSError as error:
+        sys.exit(f"planezip: {error.filename or options.output}: {error.strerror}; "
+                 "give a folder that can be written")
     print(os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path)
 
 

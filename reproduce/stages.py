@@ -35,7 +35,7 @@ class Stages:
         path = self.folder / f"{name}.json"
         key = hashlib.sha256(json.dumps([self.key, name, repr(arguments)]).encode()).hexdigest()
         kept = self.kept(path)
-        if kept.get("key") == key:
+        if kept.get("key") == key and "result" in kept:
             return kept["result"]
         start = time.monotonic()
         result = make(*arguments)
@@ -46,7 +46,9 @@ class Stages:
 
     @staticmethod
     def kept(path):
+        """{} where nothing is kept, or something else."""
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            kept = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, RecursionError, ValueError):
             return {}
+        return kept if isinstance(kept, dict) else {}

@@ -20,6 +20,14 @@ FUSED, PRETRAINED = "gpt2_fused", "minilm"
 CODECS = ("planezip2", "planezip", "zbx", "bx", "bpc", "zvc")
 
 
+MAKE_AGAIN = "remove it, and run make or reproduce/run again"
+INDEX_FIELDS = {"model", "cls", "kind", "off", "len", "w"}
+
+
+class Failure(Exception):
+    """A whole line for standard error."""
+
+
 class Source:
     """Traces and ratio tables in a folder: those bundled with the tests, or captures of one's own
     as reproduce/activations.py leaves them."""
@@ -65,9 +73,61 @@ class Source:
                       if path and path.is_file()]
         return found + ([self.activations] if self.activations else [])
 
+    def check(self):
+        """Fails for a file that is not what its name says, so that no stage does in the end."""
+        with_captures = [m for m in (FUSED, PRETRAINED) if self.captured(m)]
+        for model in (*MODELS, *with_captures):
+            check(self.trace(model), lambda trace: sizes(trace, "bf16"))
+            for path in (*self.tables(model), self.random_table(model)):
+                if path:
+                    check(path, numbers_of)
+            blocks = self.folder / model / "blocks.json"
+            if blocks.is_file():
+                check(blocks, lambda found: [sum(counts.values()) for counts in found.values()])
+        if self.activations:
+            check_index(self.activations)
+
+    def matched_shares(self):
+        """Of the saved bytes of each model those that have a counterpart in its captures."""
+        paths = (self.folder / model / "about.json" for model in MODELS)
+        return [check(path, lambda found: float(found["matched_share"]))
+                for path in paths if path.is_file()]
+
 
 def load(path):
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise Failure(f"planezip: {path}: {error.msg} (line {error.lineno}, column {error.colno}); "
+                      f"{MAKE_AGAIN}") from None
+    except (RecursionError, ValueError) as error:
+        raise Failure(f"planezip: {path}: not JSON ({error}); {MAKE_AGAIN}") from None
+
+
+def check(path, use):
+    """What use makes of the value of a JSON file."""
+    value = load(path)
+    try:
+        return use(value)
+    except KeyError as error:
+        raise Failure(f"planezip: {path}: lacks the field {error}; {MAKE_AGAIN}") from None
+    except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+        raise Failure(f"planezip: {path}: a field is wrong ({error}); {MAKE_AGAIN}") from None
+
+
+def check_index(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        lacks = INDEX_FIELDS - set(csv.DictReader(file).fieldnames or ())
+    if lacks:
+        raise Failure(f"planezip: {path}: lacks {', '.join(sorted(lacks))}; {MAKE_AGAIN}")
+
+
+def numbers_of(table):
+    """Fails where a table lacks what is asked of it."""
+    if not table["entries"]:
+        raise ValueError("no entries")
+    return [(signature(entry), entry["class"], 1 / entry[precision]["planezip"])
+            for entry in table["entries"] for precision in ("bf16", "fp32")]
 
 
 def sizes(trace, precision):

@@ -2,7 +2,9 @@
 import csv
 import io
 import json
+import os
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -87,6 +89,14 @@ class Stages(unittest.TestCase):
         (self.folder / "s.json").write_text('{"key": ')
         self.assertEqual(self.stage("k", 2)["value"], 2)
 
+    def test_or_what_was_kept_is_something_else(self):
+        self.stage("k")
+        key = json.loads((self.folder / "s.json").read_text())["key"]
+        kept = ("[]", "null", "5", '"key"', "[" * 100000, json.dumps({"key": key}))
+        for i, text in enumerate(kept):
+            (self.folder / "s.json").write_text(text)
+            self.assertEqual(self.stage("k", i)["value"], i)
+
     def test_a_digest_is_of_contents(self):
         one, two = self.folder / "one", self.folder / "two"
         one.write_text("a")
@@ -126,6 +136,81 @@ class Paper(unittest.TestCase):
                 for platform, percent in zip("AB", paper.FIGURE_5[policy]):
                     self.assertEqual(points[platform, 30], percent)
         self.assertEqual(paper.FIGURE_6B[64], paper.MEANS["planezip"]["B", 50])
+
+
+class Report(unittest.TestCase):
+    """What is wrong is told in one line, before any stage."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.source, self.output = self.folder / "captures", self.folder / "out"
+        (self.source / "traces").mkdir(parents=True)
+        for model in paper.MODELS:
+            (self.source / model).mkdir()
+            self.put(f"traces/{model}.json", json.dumps(TRACE))
+            for name in ("ratios-0", "ratios-1", "random-0"):
+                self.put(f"{model}/{name}.json", json.dumps(TABLE))
+            self.put(f"{model}/about.json", '{"matched_share": 1}')
+            self.put(f"{model}/blocks.json", '{"relu": {"bx": 1}}')
+        self.program = self.folder / "planezip"
+        self.program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo planezip 0 || exit 3\n')
+        self.program.chmod(0o755)
+
+    def put(self, name, text):
+        (self.source / name).write_text(text)
+
+    def report(self, *arguments):
+        """Exit status and the lines of standard error."""
+        done = subprocess.run(
+            [sys.executable, SOURCE / "reproduce/report.py", self.output, "--captures", self.source,
+             *arguments], capture_output=True, text=True,
+            env={**os.environ, "PLANEZIP": str(self.program),
+                 "PYTHONPATH": f"{SOURCE / 'python'}:{os.environ.get('PYTHONPATH', '')}"})
+        self.assertEqual(done.stdout, "")
+        return done.returncode, done.stderr.splitlines()
+
+    def fails(self, path, what):
+        status, lines = self.report()
+        self.assertEqual((status, len(lines)), (1, 1), lines)
+        self.assertTrue(lines[0].startswith(f"planezip: {path}: "), lines)
+        self.assertIn(what, lines[0])
+        self.assertIn("; ", lines[0])
+
+    def test_wrong_inputs(self):
+        for name, text, what in (
+                ("traces/gpt2.json", json.dumps(TRACE)[:99], "(line 1, column "),
+                ("traces/gpt2.json", "{}", "lacks the field 'ops'"),
+                ("resnet50/ratios-0.json", "", "(line 1, column 1)"),
+                ("resnet50/ratios-1.json", '{"entries": []}', "no entries"),
+                ("resnet50/random-0.json", "[]", "a field is wrong"),
+                ("gpt2/about.json", "{}", "lacks the field 'matched_share'"),
+                ("gpt2/blocks.json", '{"relu": 1}', "a field is wrong"),
+                ("gpt2/blocks.json", "[" * 100000, "not JSON")):
+            with self.subTest(name, text=text[:20]):
+                path = self.source / name
+                kept = path.read_text()
+                path.write_text(text)
+                self.fails(path, what)
+                path.write_text(kept)
+        # All is well but for the program, which does nothing.
+        self.fails(self.program, "is not planezip (exit status 3)")
+
+    def test_wrong_programs(self):
+        self.program = self.folder / "none"
+        self.fails(self.program, "No such file")
+        self.program = Path("/bin/true")
+        self.fails(self.program, "is not planezip (--version prints something else)")
+
+    def test_wrong_output(self):
+        self.output.write_text("")
+        self.fails(self.output, "File exists")
+
+    def test_wrong_command_lines(self):
+        for plans in ("-5", "x"):
+            self.assertEqual(self.report("--plans", plans)[0], 2)
+        self.assertFalse(self.output.exists())
 
 
 if __name__ == "__main__":
