@@ -198,6 +198,8 @@ static int run(char **operands, size_t count)
         status = add_plan(plans, &scene->plans[p]);
     if (status != STATUS_OK)
         return status;
+    for (size_t p = 0; p < count; p++)
+        planned_warn(&scene->plans[p]);
     count = find_changes(scene, &changes);
     print_results(plans, changes, count);
     return STATUS_OK;

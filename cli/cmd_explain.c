@@ -312,6 +312,7 @@ static int run(char **operands, size_t count)
         status = choose_named(scene, operands, count, &chosen);
     if (status != STATUS_OK)
         return status;
+    planned_warn(&scene->planned);
     if (count == 0)
         count = choose_largest(scene, &chosen);
     for (size_t i = 0; i < count; i++) {

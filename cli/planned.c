@@ -78,6 +78,12 @@ int planned_read(const planned_world *world, const char *file, planned *self)
     return status == STATUS_OK ? find_ratios(self) : status;
 }
 
+void planned_warn(const planned *self)
+{
+    if (self->world->options->ratios == NULL && strcmp(self->codec, "none") != 0)
+        warn("%s: without --ratios every ratio is 1", self->file);
+}
+
 int planned_fail(const planned *self, pz_status result, const pz_diag *diag)
 {
     const planned_options *options = self->world->options;

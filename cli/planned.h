@@ -51,6 +51,10 @@ int planned_read_world(const planned_options *options, planned_world *world);
 /* world and self must outlive what is made of them. */
 int planned_read(const planned_world *world, const char *file, planned *self);
 
+/* Warns if the plan compresses and no ratios are given, so that its run is not the one that it was
+ * made for. */
+void planned_warn(const planned *self);
+
 /* The exit status of a run that failed, with its message. */
 int planned_fail(const planned *self, pz_status result, const pz_diag *diag);
 

@@ -101,6 +101,12 @@ same = [key for key in run if key in plan]
 assert len(same) > 20 and all(run[key] == plan[key] for key in same), (run, plan)'
     run 0 "tensors as text" diff $world plan.json recomp.json -v
     prints "there is a list" '^Tensors, the largest first'
+    run 0 "explain without ratios" explain --trace "$tiny" --platform A --plan plan.json \
+        --budget 100%
+    says "it says so" 'plan.json: without --ratios every ratio is 1'
+    run 0 "diff without ratios" diff --trace "$tiny" --platform A plan.json recomp.json
+    check "it says so of the plan that has a codec" test "$(cat err.txt)" \
+        = "planezip: warning: plan.json: without --ratios every ratio is 1"
     run 0 "a plan and itself" diff $world plan.json plan.json
     prints "there is no difference" '^The plans do the same with every tensor\.$'
     sed 's/"replay": *"[a-z]*"/"replay":"keep"/' recomp.json >keep.json
