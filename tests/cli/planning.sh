@@ -259,6 +259,18 @@ for overheads in found.values():
     assert order == sorted(order, reverse=True), overheads
     changed += order[0] > order[-1]
 assert changed > 0'
+# Where a real model is out of order, the plan for smaller ratios is taken.
+real="--trace $PZ_DATA_DIR/traces/efficientnet_b0.json
+    --ratios $PZ_DATA_DIR/ratios/paper_efficientnet_b0.json --platform A --policy planezip
+    --budget 70% --replay free --ratio-times 1,1.25 --json"
+# shellcheck disable=SC2086 # options
+run 0 "plans as they were made" sweep $real --as-planned
+check "are out of order" test "$(field '[r["non_monotone"] for r in data["rows"]]')" \
+    = "[False, True]"
+# shellcheck disable=SC2086 # options
+run 0 "plans in order" sweep $real
+check "reuse the one for less" test "$(field '[r["plan_for_ratio_times"] for r in data["rows"]]')" \
+    = "[1.0, 1.0]"
 run 0 "factors as text" sweep --trace "$tiny" --ratios "$tiny_ratios" --policy planezip \
     --budget 80% --ratio-times 2 --summary
 prints "have a column" '^platform .* ratios x '
