@@ -114,7 +114,7 @@ typedef struct pz_engine_options {
     /* Raw bytes of the transfers of a direction that may be under way at once; 0: 64 MiB.  A
      * tensor that is larger is under way alone. */
     uint64_t queue_bytes[PZ_DIRECTIONS];
-    size_t segment_bytes; /* a multiple of 4096 below 2^30; 0: 262144 */
+    size_t segment_bytes; /* a multiple of 4096 below 2^30; 0: 262144, for a disk 1048576 */
     pz_threads *threads;  /* that code a segment, outliving the engine; NULL: one each direction */
     bool event;           /* pz_engine_event() is wanted */
 
@@ -221,6 +221,10 @@ typedef struct pz_direction_stats {
     int64_t move_ns;    /* with the emulated link */
     int64_t blocked_ns; /* that callers waited for room in the queue */
     double link_bps;    /* of the emulated link; 0: there is none */
+
+    /* As measured of late: raw bytes that the codec coded, and bytes moved, with the emulated link;
+     * 0: none yet. */
+    double coded_bps, moved_bps;
 } pz_direction_stats;
 
 typedef struct pz_engine_stats {

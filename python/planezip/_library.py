@@ -136,7 +136,8 @@ class DirectionStats(ctypes.Structure):
     _fields_ = [("transfers", c_uint64), ("failed", c_uint64), ("cancelled", c_uint64),
                 ("bypassed", c_uint64), ("raw_bytes", c_uint64), ("coded_bytes", c_uint64),
                 ("queue_bytes", c_uint64), ("queue_peak_bytes", c_uint64), ("code_ns", c_int64),
-                ("move_ns", c_int64), ("blocked_ns", c_int64), ("link_bps", c_double)]
+                ("move_ns", c_int64), ("blocked_ns", c_int64), ("link_bps", c_double),
+                ("coded_bps", c_double), ("moved_bps", c_double)]
 
 
 class EngineStats(SizedStructure):

@@ -80,11 +80,6 @@ pz_status pzi_decode(struct pz_swap *swap, size_t i, uint8_t *buffer)
 
 /* ---- Equation 2 ------------------------------------------------------------------------------ */
 
-static double bps_of(const struct pzi_rate *rate)
-{
-    return rate->ns > 0 ? rate->bytes * 1e9 / rate->ns : 0;
-}
-
 /* How much longer a tensor takes with the codec than without, in nanoseconds; 0 as long as a rate
  * is not known.  In memory there is no link to be relieved, unless one is emulated. */
 static double loss_ns(const struct pz_swap *swap, pz_direction direction)
@@ -95,9 +90,9 @@ static double loss_ns(const struct pz_swap *swap, pz_direction direction)
     double link_bps = options->link_bps[direction], codec_bps = options->codec_bps;
 
     if (link_bps == 0 && options->tier != PZ_TIER_MEMORY)
-        link_bps = bps_of(&pipe->move);
+        link_bps = pzi_bps(&pipe->move);
     if (codec_bps == 0)
-        codec_bps = bps_of(&pipe->code);
+        codec_bps = pzi_bps(&pipe->code);
     if (link_bps == 0 || codec_bps == 0)
         return 0;
     return pzi_coded_transfer_ns(swap->stats.raw_bytes, ratio, link_bps, codec_bps) -

@@ -47,10 +47,15 @@ struct pz_swap {
     struct pzi_segment segments[];
 };
 
-/* Bytes per time, of late. */
+/* Bytes per time, of late; a rate of 0 is not known yet. */
 struct pzi_rate {
     double bytes, ns;
 };
+
+static inline double pzi_bps(const struct pzi_rate *rate)
+{
+    return rate->ns > 0 ? rate->bytes * 1e9 / rate->ns : 0;
+}
 
 /* A segment on its way.  After the last one of a job comes a slot without one. */
 struct pzi_slot {

@@ -821,6 +821,9 @@ TEST(an_emulated_link_is_as_slow_as_told)
     CHECK(stats.link_bps == 5e6);
     CHECK(stats.coded_bytes < stats.raw_bytes);
     CHECK((double)stats.move_ns >= 0.9 * needed * 1e9);
+    CHECK(stats.moved_bps > 0 && stats.moved_bps <= 5e6 / 0.9);
+    CHECK(stats.coded_bps > 0);
+    CHECK(engines_stats(engine).directions[PZ_IN].coded_bps == 0);
     CHECK(engines_stats(engine).directions[PZ_IN].link_bps == 0);
     pz_engine_free(engine);
     CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
