@@ -224,7 +224,8 @@ typedef struct pz_direction_stats {
 
     /* As measured of late: raw bytes that the codec coded, and bytes moved, with the emulated link;
      * 0: none yet. */
-    double coded_bps, moved_bps;
+    double coded_bps;
+    double moved_bps;
 } pz_direction_stats;
 
 typedef struct pz_engine_stats {

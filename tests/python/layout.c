@@ -188,6 +188,8 @@ static void engine_stats(void)
     FIELD(pz_direction_stats, move_ns);
     FIELD(pz_direction_stats, blocked_ns);
     FIELD(pz_direction_stats, link_bps);
+    FIELD(pz_direction_stats, coded_bps);
+    FIELD(pz_direction_stats, moved_bps);
     STRUCT(pz_engine_stats);
     FIELD(pz_engine_stats, size);
     FIELD(pz_engine_stats, directions);
