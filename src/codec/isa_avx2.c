@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "codec/target.h"
+#include "base/target.h"
 
 PZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 

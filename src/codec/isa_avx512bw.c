@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "codec/target.h"
+#include "base/target.h"
 
 #if !defined(PZI_EMULATED)
 PZ_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")

@@ -1,7 +1,7 @@
 /* Compiles what stands between PZ_TARGET_BEGIN and PZ_TARGET_END for more than the compiler's
  * baseline, e.g. PZ_TARGET_BEGIN("avx2,bmi2"), in place of flags for a whole file. */
-#ifndef PZI_TARGET_H
-#define PZI_TARGET_H
+#ifndef PZI_BASE_TARGET_H
+#define PZI_BASE_TARGET_H
 
 #define PZ_PRAGMA(text) _Pragma(#text)
 
