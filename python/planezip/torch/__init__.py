@@ -4,10 +4,17 @@
     captured.write("mine.json")         for planezip trace, plan, simulate, sweep and fit
     planezip.torch.ratios(path, trace)  a ratio table, from the contents of saved tensors
 
+and trains within a memory budget:
+
+    with planezip.torch.offload(model, budget="2GiB"):
+        f(batch).backward()
+
 Needs torch 2.6 or newer, in eager mode.
 """
 from ._capture import Capture, Captured, capture
 from ._fused import FusedDropout
+from ._offload import Offload, offload
 from ._ratios import matched_share, ratios
 
-__all__ = ["Capture", "Captured", "FusedDropout", "capture", "matched_share", "ratios"]
+__all__ = ["Capture", "Captured", "FusedDropout", "Offload", "capture", "matched_share", "offload",
+           "ratios"]

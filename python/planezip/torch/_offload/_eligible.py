@@ -1,0 +1,26 @@
+"""Which saved tensors may leave at all.  What this refuses stays as it is, and is counted."""
+import torch
+
+from ... import _types
+
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+TINY_BYTES = 4096 # below that a transfer costs more than the memory is worth
+KINDS = {getattr(torch, name) for name in _types.LONG_NAMES.values() if hasattr(torch, name)}
+
+
+def is_plain(tensor):
+    """Whether a tensor is no more than a view of a storage on the CPU."""
+    return (type(tensor) in PLAIN and tensor.layout is torch.strided
+            and tensor.device.type == "cpu" and not tensor.is_quantized)
+
+
+def refusal(tensor):
+    """Why a tensor that is plain must stay; None if it may leave."""
+    if tensor.is_conj() or tensor.is_neg():
+        return "conjugate or negative view"
+    if tensor.dtype not in KINDS:
+        return "type"
+    nbytes = tensor.untyped_storage().nbytes()
+    if nbytes < TINY_BYTES:
+        return "tiny"
+    return None

@@ -1,0 +1,42 @@
+"""Which storages outlive a step: parameters and buffers of the models that run in it, found anew in
+each step, because they may be others then."""
+import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+
+class Persistent:
+    """The storages.  model: the one that trains, or None: every module that runs."""
+
+    def __init__(self, model=None):
+        self.model = model
+        self.storages = {} # by id, which is theirs as long as they are held
+        self.modules = set()
+        self.handle = None
+
+    def __contains__(self, address):
+        return address in self.storages
+
+    def begin(self):
+        """Begins a step."""
+        self.storages.clear()
+        self.modules.clear()
+        if self.model is not None:
+            self.enter(self.model)
+        self.handle = register_module_forward_pre_hook(self.module_begins)
+
+    def end(self):
+        self.handle.remove()
+        self.storages.clear()
+
+    def module_begins(self, module, _):
+        """Before a module runs."""
+        if id(module) not in self.modules:
+            self.enter(module)
+
+    def enter(self, module):
+        self.modules.update(id(child) for child in module.modules())
+        for tensor in (*module.parameters(), *module.buffers()):
+            if tensor.layout is torch.strided and type(tensor) in (torch.Tensor,
+                                                                   torch.nn.Parameter):
+                storage = tensor.untyped_storage()
+                self.storages[id(storage)] = storage

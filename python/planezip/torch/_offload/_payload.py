@@ -1,0 +1,139 @@
+"""Contents of saved tensors, and what autograd holds in their place.
+
+A payload has the bytes of one storage; the saved tensors that lie in it share it.  Whoever owns a
+payload is a handle, which autograd owns, so that everything goes with the graph.
+"""
+import weakref
+
+import torch
+
+MODIFIED = ("one of the variables needed for gradient computation has been modified by an inplace "
+            "operation: {} {}, version {} was saved, it is at version {} now (planezip)")
+
+
+class Kept:
+    """A tensor that stays where it is."""
+    __slots__ = ("tensor", "version")
+
+    def __init__(self, tensor):
+        self.tensor = tensor.detach() # the tensor itself would be a cycle through its graph
+        self.version = tensor._version
+
+    def unpack(self):
+        """The tensor; what PyTorch raises if it was changed in place."""
+        if self.tensor._version != self.version:
+            raise modified(self.tensor, self.version)
+        return self.tensor
+
+
+def modified(tensor, version):
+    return RuntimeError(MODIFIED.format(tensor.dtype, tuple(tensor.shape), version,
+                                        tensor._version))
+
+
+class Handle:
+    """A saved tensor within a payload."""
+    __slots__ = ("payload", "dtype", "shape", "stride", "offset", "met")
+
+    def __init__(self, payload, tensor):
+        self.payload = payload
+        self.dtype, self.shape = tensor.dtype, tensor.shape
+        self.stride, self.offset = tensor.stride(), tensor.storage_offset()
+        self.met = False
+        payload.pending += 1
+
+    def unpack(self):
+        """The tensor again, any number of times."""
+        payload = self.payload
+        storage = payload.storage()
+        tensor = torch.empty(0, dtype=self.dtype, device=storage.device)
+        tensor.set_(storage, self.offset, self.shape, self.stride)
+        if not self.met:
+            self.met = True
+            payload.pending -= 1
+            if payload.pending == 0:
+                payload.rest()
+        return tensor
+
+
+class Swapped:
+    """A payload that is on its way out, out, on its way back, or back.
+
+    number: which pack of the pass made it.  source: a tensor until its bytes have left, or for good
+    if they could not.  here: the storage that is back, until all handles have had it.
+    """
+    __slots__ = ("store", "number", "nbytes", "kind", "ratio", "swap", "source", "version",
+                 "coming", "here", "seen", "pending", "torn", "met", "__weakref__")
+
+    def __init__(self, store, tensor, number, ratio=0):
+        self.store, self.number, self.ratio = store, number, ratio
+        self.source, self.version = tensor.detach(), tensor._version
+        self.nbytes = tensor.untyped_storage().nbytes()
+        self.kind = str(tensor.dtype).removeprefix("torch.")
+        self.swap = self.coming = self.here = self.seen = None
+        self.pending = 0
+        self.torn = self.met = False
+
+    @property
+    def address(self):
+        return self.source.untyped_storage().data_ptr()
+
+    # On its way out
+
+    def left(self):
+        """Its bytes are out."""
+        self.torn = self.source._version != self.version
+        self.source = None
+
+    def stay(self):
+        """Its bytes have not left, and do not."""
+        self.swap.free()
+        self.swap = None
+
+    # On its way back
+
+    @property
+    def is_out(self):
+        """Whether the bytes are nowhere but in the tier."""
+        return (self.source is None and self.coming is None and self.here is None
+                and (self.seen is None or self.seen() is None))
+
+    def begin(self):
+        """Begins to fetch the bytes back."""
+        target = torch.empty(self.nbytes, dtype=torch.uint8)
+        self.swap.into(target.data_ptr(), keep=target)
+        self.coming = target
+
+    def storage(self):
+        """The storage with the bytes, waiting for what is under way."""
+        with self.store.lock:
+            if self.torn:
+                raise RuntimeError("one of the variables needed for gradient computation has been "
+                                   "modified by an inplace operation while it was swapped out "
+                                   f"(planezip; saved tensor {self.number})")
+            if self.source is not None:
+                return self.original()
+            found = self.here or (self.seen and self.seen())
+            return found or self.fetched()
+
+    def original(self):
+        """The source, which has not left."""
+        if self.swap is not None:
+            self.store.withdraw(self)
+        if self.source._version != self.version:
+            raise modified(self.source, self.version)
+        return self.source.untyped_storage()
+
+    def fetched(self):
+        if self.coming is None:
+            self.begin()
+        self.swap.wait()
+        storage, self.coming = self.coming.untyped_storage(), None
+        self.seen = weakref.ref(storage)
+        if self.pending > 0:
+            self.here = storage
+        return storage
+
+    def rest(self):
+        """All handles have had it: whoever uses it holds it."""
+        self.here = None

@@ -1,0 +1,49 @@
+"""What is to be done in a pass, a forward pass and the backward pass after it: an action for each
+tensor that autograd packs, and the order in which they come back."""
+import enum
+from dataclasses import dataclass, field
+
+
+class Action(enum.IntEnum):
+    """What happens to a saved tensor."""
+    KEEP = 0
+    SWAP = 1
+    DROP = 2
+
+
+@dataclass
+class Schedule:
+    """Packs are numbered in the order of the forward pass, those of parameters and buffers left
+    out.
+
+    actions: of each pack; empty: default for every one.
+    shapes: what each must look like, (dtype, shape); empty: anything.
+    leaving: bytes that may be on their way out after each pack; empty: room for all.
+    order: numbers of payloads in the order in which they are first unpacked.
+    arriving: bytes that may be fetched ahead at each of those; empty: room for all.
+    ratios: predicted, by number.
+    room: bytes for the transfers of a direction where a list does not tell.
+    """
+    default: Action = Action.KEEP
+    actions: list = field(default_factory=list)
+    shapes: list = field(default_factory=list)
+    leaving: list = field(default_factory=list)
+    order: list = field(default_factory=list)
+    arriving: list = field(default_factory=list)
+    ratios: dict = field(default_factory=dict)
+    room: int = 0
+
+    def matches(self, number, tensor):
+        """Whether a pack is what it was when the schedule was made."""
+        if not self.shapes:
+            return True
+        return number < len(self.shapes) and self.shapes[number] == (tensor.dtype, tensor.shape)
+
+    def action(self, number):
+        return self.actions[number] if number < len(self.actions) else self.default
+
+    def leaving_bytes(self, number):
+        return self.leaving[number] if number < len(self.leaving) else self.room
+
+    def arriving_bytes(self, position):
+        return self.arriving[position] if position < len(self.arriving) else self.room

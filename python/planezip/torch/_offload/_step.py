@@ -1,0 +1,184 @@
+"""The hooks of a training step: what autograd saves is handed to a payload and fetched again.
+
+Tensors are told apart by the order in which autograd packs them, so a step that differs from the
+one that the schedule was made for is noticed at the first tensor that does; from there on
+everything is kept, which is always right.
+"""
+import collections
+import weakref
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from ._eligible import PLAIN, is_plain, refusal
+from ._live import LiveMap
+from ._payload import Handle, Kept, Swapped
+from ._schedule import Action
+
+in_backward = torch._C._current_graph_task_id # -1 outside
+
+
+class PassState:
+    """Where a pass is.  payloads: by number, weakly.  order: numbers as they were first met by the
+    backward pass.  seen: how many tensors were packed for what reason."""
+
+    def __init__(self, schedule):
+        self.schedule = schedule
+        self.number = 0
+        self.unpacked = False
+        self.payloads = {}
+        self.order = []
+        self.next = 0 # position in schedule.order from which on nothing is fetched
+        self.ahead_bytes = 0
+        self.seen = collections.Counter()
+
+
+class Step:
+    """One step.  store: where swapped tensors go; schedules: one per pass, the last one serves all
+    that follow; persistent: ids of storages that outlive the step."""
+
+    def __init__(self, store, schedules, persistent):
+        self.store = store
+        self.schedules = schedules
+        self.persistent = persistent
+        self.live = LiveMap()
+        self.passes = []
+        self.differs = None # what was not as the schedule says
+        self.begin_pass()
+        self.hooks = saved_tensors_hooks(self.pack, self.unpack)
+
+    def __enter__(self):
+        self.hooks.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.hooks.__exit__(*error)
+        self.finish()
+
+    def finish(self):
+        """What is left to check when the step is over."""
+        self.end_pass()
+        self.live.clear()
+        self.store.reap(0)
+
+    def begin_pass(self):
+        schedule = self.schedules[min(len(self.passes), len(self.schedules) - 1)]
+        self.now = PassState(schedule)
+        self.passes.append(self.now)
+        self.live.clear()
+
+    def end_pass(self):
+        """Notes if a pass was shorter than its schedule."""
+        now = self.now
+        if now.number < len(now.schedule.shapes) and (now.number or now.unpacked):
+            self.differ(f"{now.number} tensors saved instead of {len(now.schedule.shapes)}")
+
+    def differ(self, text):
+        """Something is not as it was: the rest of the step keeps everything."""
+        self.differs = self.differs or text
+
+    # The forward pass
+
+    def pack(self, tensor):
+        """What autograd holds instead of a tensor."""
+        if type(tensor) not in PLAIN or not is_plain(tensor):
+            self.now.seen["special"] += 1
+            return tensor.detach()
+        storage = tensor.untyped_storage()
+        if id(storage) in self.persistent or (tensor.is_leaf and tensor.requires_grad):
+            self.now.seen["persistent"] += 1
+            return Kept(tensor)
+        if in_backward() != -1: # of a gradient, or of what is computed again
+            self.now.seen["backward"] += 1
+            return Kept(tensor)
+        if self.now.unpacked:
+            self.end_pass()
+            self.begin_pass()
+        return self.numbered(tensor, storage)
+
+    def numbered(self, tensor, storage):
+        """A tensor that the schedule has an action for."""
+        now, schedule = self.now, self.now.schedule
+        number = now.number
+        now.number += 1
+        if self.store.leaving:
+            self.store.reap(schedule.leaving_bytes(number))
+        if self.differs is None and not schedule.matches(number, tensor):
+            self.differ(f"saved tensor {number} is {tensor.dtype} {tuple(tensor.shape)}")
+        action = Action.KEEP if self.differs else schedule.action(number)
+        if action is Action.KEEP:
+            now.seen["kept"] += 1
+            return Kept(tensor)
+        return self.evicted(tensor, storage, number, action)
+
+    def evicted(self, tensor, storage, number, action):
+        """A tensor that leaves, or shares what has left."""
+        reason = refusal(tensor)
+        if reason is not None:
+            self.now.seen[reason] += 1
+            return Kept(tensor)
+        found = self.live.get(storage)
+        if found is not None and found[0] == tensor._version:
+            payload = found[1]()
+            if payload is not None:
+                self.now.seen["shared"] += 1
+                return Handle(payload, tensor)
+        return Handle(self.new_payload(tensor, storage, number, action), tensor)
+
+    def new_payload(self, tensor, storage, number, action):
+        """Makes the payload of a storage that has none at this version."""
+        payload = Swapped(self.store, tensor, number, self.now.schedule.ratios.get(number, 0))
+        self.now.seen["swapped"] += 1
+        self.now.payloads[number] = weakref.ref(payload)
+        self.live.put(storage, (payload.version, weakref.ref(payload)))
+        self.submit(payload)
+        return payload
+
+    def submit(self, payload):
+        """Sends a payload on its way, once there is room."""
+        store, room = self.store, self.now.schedule.leaving_bytes(payload.number)
+        store.reap(max(room - payload.nbytes, 0))
+        with store.lock:
+            store.out(payload)
+
+    # The backward pass
+
+    def unpack(self, packed):
+        """The tensor again; autograd may ask any number of times, in any order."""
+        if isinstance(packed, torch.Tensor):
+            return packed
+        if type(packed) is Kept:
+            if in_backward() != -1:
+                self.now.unpacked = True
+            return packed.unpack()
+        if in_backward() != -1:
+            self.now.unpacked = True
+            self.meet(packed.payload)
+        return packed.unpack()
+
+    def meet(self, payload):
+        """The backward pass comes to a payload: what follows is fetched as far as there is room."""
+        if payload.met:
+            return
+        payload.met = True
+        with self.store.lock:
+            now = self.now
+            position = len(now.order)
+            now.order.append(payload.number)
+            if payload.coming is not None:
+                now.ahead_bytes -= payload.nbytes
+            self.store.reap(now.schedule.leaving_bytes(len(now.schedule.leaving)))
+            self.fetch_ahead(now, now.schedule.arriving_bytes(position))
+
+    def fetch_ahead(self, now, room):
+        """Begins to fetch the payloads that come next."""
+        order = now.schedule.order
+        while now.next < len(order) and now.next <= len(now.order) + 1024:
+            reference = now.payloads.get(order[now.next])
+            payload = reference() if reference is not None else None
+            if payload is not None and not payload.met and payload.is_out:
+                if now.ahead_bytes + payload.nbytes > room:
+                    break
+                payload.begin()
+                now.ahead_bytes += payload.nbytes
+            now.next += 1

@@ -1,0 +1,84 @@
+"""Where swapped tensors are: an engine with its tier, and what is on its way there.
+
+The library does the work on threads of its own; here is who waits for whom, and which tensors must
+stay until their bytes have left.
+"""
+import collections
+import logging
+import threading
+
+from ..._engine import Engine, Pool
+from ..._errors import PlaneZipError
+
+log = logging.getLogger("planezip")
+
+QUEUE_BYTES = 64 << 20
+MEMORY_BYTES = 1 << 40 # a pool without a limit: memory is mapped only when it is used
+
+
+class Store:
+    """An engine.  limit: bytes of tensors that may be leaving at a time, as the step goes on."""
+
+    def __init__(self, tier, *, directory=None, host_budget=None, link=0, codec="planezip2",
+                 queue=QUEUE_BYTES):
+        self.tier, self.link, self.codec, self.queue = tier, link, codec, queue
+        self.pool = Pool(host_budget or MEMORY_BYTES, mapping=16 << 20) \
+            if tier == "memory" else None
+        self.engine = Engine(tier, pool=self.pool, directory=directory,
+                             disk_bytes=(host_budget or 0) if tier == "disk" else 0,
+                             codec=codec or "planezip2", bypass="auto" if codec else "always",
+                             link=(link, link), queue=(1 << 62, 1 << 62))
+        self.lock = threading.RLock()
+        self.leaving = collections.deque() # payloads, first in, first out
+        self.leaving_bytes = 0
+        self.refused = 0 # tensors that stayed because the tier was full or failed
+        self.blocked = 0 # how often somebody waited for room
+
+    def out(self, payload):
+        """Begins to swap a payload's source out."""
+        payload.swap = self.engine.out(payload.address, payload.nbytes, payload.kind,
+                                       token=payload.number, ratio=payload.ratio)
+        self.leaving.append(payload)
+        self.leaving_bytes += payload.nbytes
+
+    def reap(self, limit):
+        """Lets go of the sources that have left; waits until no more than so many bytes are under
+        way."""
+        with self.lock:
+            while self.leaving:
+                if not self.leaving[0].swap.done:
+                    if self.leaving_bytes <= limit:
+                        break
+                    self.blocked += 1
+                self.end_first()
+
+    def end_first(self):
+        payload = self.leaving.popleft()
+        self.leaving_bytes -= payload.nbytes
+        try:
+            payload.swap.wait()
+        except (PlaneZipError, OSError, MemoryError) as error:
+            payload.stay()
+            self.refuse(error)
+        else:
+            payload.left()
+
+    def withdraw(self, payload):
+        """Stops a transfer out, whose source is needed again."""
+        with self.lock:
+            self.leaving.remove(payload)
+            self.leaving_bytes -= payload.nbytes
+            payload.stay()
+
+    def refuse(self, error):
+        """Notes that a tensor stayed in memory."""
+        self.refused += 1
+        if self.refused == 1:
+            log.warning("planezip: %s: a tensor stays in memory, and so does what follows while "
+                        "this lasts: %s; give more host_budget or room", self.tier, error)
+
+    def close(self):
+        self.reap(0)
+        self.engine.close()
+        if self.pool:
+            self.pool.close()
