@@ -1,5 +1,5 @@
 """The C library: where it is found, its structures, constants and functions, by the names of
-planezip/planezip.h and planezip/engine.h.
+planezip/planezip.h, planezip/engine.h and planezip/plan.h.
 
 The only module that knows how C lays out anything; tests/python/test_library.py compares it with
 the headers.  ctypes releases the interpreter's lock for the time of each call.
@@ -23,6 +23,7 @@ INSTALLED = f"libplanezip.{RELEASE}.dylib" if SUFFIX == ".dylib" else f"libplane
 OK = 0
 ERR_MEMORY = 3
 ERR_IO = 4
+ERR_INFEASIBLE = 20
 ERR_FULL = 26
 ERR_BUSY = 27
 ERR_CANCELLED = 28
@@ -146,13 +147,43 @@ class EngineStats(SizedStructure):
                 ("is_direct", c_bool)]
 
 
+class Platform(ctypes.Structure):
+    _fields_ = [("name", c_char * 32), ("description", c_char * 160), ("source", c_char * 256),
+                ("math_flops", c_double), ("math_fraction", c_double), ("memory_bps", c_double),
+                ("memory_fraction", c_double), ("d2h_bps", c_double), ("h2d_bps", c_double),
+                ("gpus_per_link", c_int64), ("launch_ns", c_int64), ("transfer_ns", c_int64),
+                ("engine_bps", c_double), ("software_bps", c_double),
+                ("software_share", c_double), ("precision", c_int), ("memory_bytes", c_uint64)]
+
+
+class Setup(SizedStructure):
+    _fields_ = [("size", c_size_t), ("trace", c_void_p), ("platform", POINTER(Platform)),
+                ("predicted", POINTER(c_double)), ("actual", POINTER(c_double)),
+                ("budget_bytes", c_uint64), ("replay", c_int), ("compress", c_int),
+                ("slot_bytes", c_uint64), ("search_evaluations", c_uint64),
+                ("search_seconds", c_double), ("search_seed", c_uint64)]
+
+
+class Report(ctypes.Structure):
+    _fields_ = [("total_ns", c_int64), ("unlimited_ns", c_int64), ("compute_ns", c_int64),
+                ("optimizer_ns", c_int64), ("replay_ns", c_int64), ("stall_memory_ns", c_int64),
+                ("stall_prefetch_ns", c_int64), ("codec_ns", c_int64), ("d2h_busy_ns", c_int64),
+                ("h2d_busy_ns", c_int64), ("swapped_bytes", c_uint64),
+                ("d2h_wire_bytes", c_uint64), ("h2d_wire_bytes", c_uint64),
+                ("replayed_ops", c_uint64), ("peak_bytes", c_uint64), ("peak_ns", c_int64),
+                ("peak_op", c_size_t), ("kept", c_size_t), ("swapped", c_size_t),
+                ("dropped", c_size_t), ("compressed", c_size_t), ("compressed_bytes", c_uint64),
+                ("packed_bytes", c_uint64), ("overhead", c_double)]
+
+
 STRUCTURES = {"pz_where": Where, "pz_diag": Diag, "pz_mode": Mode, "pz_stats": Stats,
               "pz_threads_options": ThreadsOptions, "pz_metadata": Metadata, "pz_tensor": Tensor,
               "pz_writer_options": WriterOptions, "pz_reader_options": ReaderOptions,
               "pz_pool_options": PoolOptions, "pz_pool_stats": PoolStats,
               "pz_engine_options": EngineOptions, "pz_swap_options": SwapOptions,
               "pz_swap_stats": SwapStats, "pz_direction_stats": DirectionStats,
-              "pz_engine_stats": EngineStats}
+              "pz_engine_stats": EngineStats, "pz_platform": Platform, "pz_setup": Setup,
+              "pz_report": Report}
 
 # Name: result, arguments.  A status is a c_int, an opaque object a c_void_p.
 FUNCTIONS = {
@@ -196,6 +227,20 @@ FUNCTIONS = {
     "pz_swap_cancel": (c_int, [c_void_p]),
     "pz_swap_free": (None, [c_void_p]),
     "pz_swap_get_stats": (c_int, [c_void_p, POINTER(SwapStats)]),
+    "pz_text_free": (None, [c_char_p]),
+    "pz_trace_parse": (c_int, [c_char_p, c_size_t, POINTER(c_void_p), POINTER(Diag)]),
+    "pz_trace_free": (None, [c_void_p]),
+    "pz_platform_json": (c_int, [POINTER(Platform), POINTER(c_char_p)]),
+    "pz_plan_make": (c_int, [POINTER(Setup), c_char_p, POINTER(c_void_p), POINTER(Report),
+                             POINTER(Diag)]),
+    "pz_plan_least_budget": (c_int, [POINTER(Setup), c_char_p, POINTER(c_uint64), POINTER(Diag)]),
+    "pz_plan_parse": (c_int, [c_void_p, c_char_p, c_size_t, POINTER(c_void_p), POINTER(Diag)]),
+    "pz_plan_json": (c_int, [c_void_p, c_void_p, POINTER(c_char_p)]),
+    "pz_plan_free": (None, [c_void_p]),
+    "pz_simulate": (c_int, [POINTER(Setup), c_void_p, POINTER(Report), POINTER(c_void_p),
+                            POINTER(Diag)]),
+    "pz_timeline_json": (c_int, [c_void_p, POINTER(c_char_p)]),
+    "pz_timeline_free": (None, [c_void_p]),
     "pz_isa_count": (c_uint, []),
     "pz_isa_name": (c_char_p, [c_uint]),
     "pz_isa_active": (c_char_p, []),

@@ -1,6 +1,7 @@
 /* Prints how C lays out what the Python package mirrors, for test_library.py: a line for each
  * structure, its fields, and each constant. */
 #include <planezip/engine.h>
+#include <planezip/plan.h>
 
 #include <stdio.h>
 
@@ -14,6 +15,7 @@ static void constants(void)
     CONSTANT(PZ_OK);
     CONSTANT(PZ_ERR_MEMORY);
     CONSTANT(PZ_ERR_IO);
+    CONSTANT(PZ_ERR_INFEASIBLE);
     CONSTANT(PZ_ERR_FULL);
     CONSTANT(PZ_ERR_BUSY);
     CONSTANT(PZ_ERR_CANCELLED);
@@ -199,6 +201,66 @@ static void engine_stats(void)
     FIELD(pz_engine_stats, is_direct);
 }
 
+static void planning(void)
+{
+    STRUCT(pz_platform);
+    FIELD(pz_platform, name);
+    FIELD(pz_platform, description);
+    FIELD(pz_platform, source);
+    FIELD(pz_platform, math_flops);
+    FIELD(pz_platform, math_fraction);
+    FIELD(pz_platform, memory_bps);
+    FIELD(pz_platform, memory_fraction);
+    FIELD(pz_platform, d2h_bps);
+    FIELD(pz_platform, h2d_bps);
+    FIELD(pz_platform, gpus_per_link);
+    FIELD(pz_platform, launch_ns);
+    FIELD(pz_platform, transfer_ns);
+    FIELD(pz_platform, engine_bps);
+    FIELD(pz_platform, software_bps);
+    FIELD(pz_platform, software_share);
+    FIELD(pz_platform, precision);
+    FIELD(pz_platform, memory_bytes);
+    STRUCT(pz_setup);
+    FIELD(pz_setup, size);
+    FIELD(pz_setup, trace);
+    FIELD(pz_setup, platform);
+    FIELD(pz_setup, predicted);
+    FIELD(pz_setup, actual);
+    FIELD(pz_setup, budget_bytes);
+    FIELD(pz_setup, replay);
+    FIELD(pz_setup, compress);
+    FIELD(pz_setup, slot_bytes);
+    FIELD(pz_setup, search_evaluations);
+    FIELD(pz_setup, search_seconds);
+    FIELD(pz_setup, search_seed);
+    STRUCT(pz_report);
+    FIELD(pz_report, total_ns);
+    FIELD(pz_report, unlimited_ns);
+    FIELD(pz_report, compute_ns);
+    FIELD(pz_report, optimizer_ns);
+    FIELD(pz_report, replay_ns);
+    FIELD(pz_report, stall_memory_ns);
+    FIELD(pz_report, stall_prefetch_ns);
+    FIELD(pz_report, codec_ns);
+    FIELD(pz_report, d2h_busy_ns);
+    FIELD(pz_report, h2d_busy_ns);
+    FIELD(pz_report, swapped_bytes);
+    FIELD(pz_report, d2h_wire_bytes);
+    FIELD(pz_report, h2d_wire_bytes);
+    FIELD(pz_report, replayed_ops);
+    FIELD(pz_report, peak_bytes);
+    FIELD(pz_report, peak_ns);
+    FIELD(pz_report, peak_op);
+    FIELD(pz_report, kept);
+    FIELD(pz_report, swapped);
+    FIELD(pz_report, dropped);
+    FIELD(pz_report, compressed);
+    FIELD(pz_report, compressed_bytes);
+    FIELD(pz_report, packed_bytes);
+    FIELD(pz_report, overhead);
+}
+
 int main(void)
 {
     constants();
@@ -209,5 +271,6 @@ int main(void)
     pool();
     engine_options();
     engine_stats();
+    planning();
     return 0;
 }

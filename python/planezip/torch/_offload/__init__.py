@@ -5,8 +5,8 @@ Knows PyTorch; the library below it plans, simulates, codes and moves bytes.
 from ._offload import Offload
 
 
-def offload(model=None, budget="2GiB", *, tier="memory", directory=None, host_budget=None,
-            link=None, codec="planezip2", plan="auto", drops=True, seed=0, log=True):
+def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_budget=None,
+            link=None, codec="planezip2", plan="auto", seed=0, log=True):
     """A context, and decorator, for training steps that keep saved tensors within a budget.
 
         offload = planezip.torch.offload(model, budget="50%")
@@ -16,9 +16,24 @@ def offload(model=None, budget="2GiB", *, tier="memory", directory=None, host_bu
                 loss.backward()
             optimizer.step()
 
-    What a step computes is the same, bit for bit, as without it.
+    What a step computes is the same, bit for bit, as without it.  The first step is a profile; the
+    plan runs from the second one on.  A step that differs keeps what it saves from there on, and
+    the next one is profiled again.
+
+    model: whose parameters and buffers stay where they are; None for every module that runs.
+    budget: bytes for what comes and goes in a step, activations and their gradients, as a number, a
+    text such as "2GiB", or "50%" of the peak without a plan.
+    tier: where tensors are swapped to: "memory", compressed there, or "disk", a file without a name
+    in directory.
+    host_budget: the most bytes that they may take there; what finds no room stays where it is.
+    link: emulate a link of a rate, as "1.5GB/s", in each direction; for experiments.
+    codec: None to move bytes as they are.
+    plan: "auto" plans for the budget; "swap" swaps everything, "keep" nothing, without a plan; the
+    path of a plan, or a function from the trace to one, both as dictionaries.
+    seed: of the planner.  log: tell about plans through logging, logger "planezip".
     """
-    return Offload(model, budget, tier, directory, host_budget, link, codec, plan, drops, seed, log)
+    return Offload(model, budget, tier=tier, directory=directory, host_budget=host_budget,
+                   link=link, codec=codec, plan=plan, seed=seed, log=log)
 
 
 __all__ = ["Offload", "offload"]

@@ -10,6 +10,7 @@ class Persistent:
     def __init__(self, model=None):
         self.model = model
         self.storages = {} # by id, which is theirs as long as they are held
+        self.trained = [] # parameters
         self.modules = set()
         self.handle = None
 
@@ -20,6 +21,7 @@ class Persistent:
         """Begins a step."""
         self.storages.clear()
         self.modules.clear()
+        self.trained.clear()
         if self.model is not None:
             self.enter(self.model)
         self.handle = register_module_forward_pre_hook(self.module_begins)
@@ -27,6 +29,11 @@ class Persistent:
     def end(self):
         self.handle.remove()
         self.storages.clear()
+        self.trained.clear()
+
+    def parameters(self):
+        """The parameters that were found in this step."""
+        return self.trained
 
     def module_begins(self, module, _):
         """Before a module runs."""
@@ -35,6 +42,7 @@ class Persistent:
 
     def enter(self, module):
         self.modules.update(id(child) for child in module.modules())
+        self.trained += module.parameters()
         for tensor in (*module.parameters(), *module.buffers()):
             if tensor.layout is torch.strided and type(tensor) in (torch.Tensor,
                                                                    torch.nn.Parameter):

@@ -1,56 +1,76 @@
 """Offload: what a caller has of a training step within a budget."""
 import functools
+import json
 import logging
 import threading
+import time
+from collections import Counter
+from pathlib import Path
 
-from ._amounts import parse_budget, parse_bytes, parse_rate
+from ..._plan import platform_document
+from ._amounts import parse_budget, parse_bytes, parse_rate, shown
+from ._machine import platform_of
 from ._models import Persistent
+from ._planning import make_plan
+from ._profile import Profile
+from ._report import Report, classes_of, rows_of
 from ._schedule import Action, Schedule
 from ._step import Step
 from ._store import QUEUE_BYTES, Store
+from ._timeline import document, write_json
 
 log = logging.getLogger("planezip")
 
 TIERS = ("memory", "disk")
-PLANS = ("auto", "swap", "keep")
+FIXED_PLANS = {"swap": Action.SWAP, "keep": Action.KEEP}
 
 
 class Offload:
     """Trains within a memory budget: a context around a step, and a decorator of one.
 
-    See planezip.torch.offload() for the options.
+    See planezip.torch.offload() for the options.  The first step is a profile, and so is one after
+    a step that was not like the one before.
     """
 
-    def __init__(self, model, budget, tier, directory, host_budget, link, codec, plan, drops, seed,
+    def __init__(self, model, budget, *, tier, directory, host_budget, link, codec, plan, seed,
                  log):
         if tier not in TIERS:
             raise ValueError(f"planezip: tier is {tier!r}; known are {', '.join(TIERS)}")
         if tier == "disk" and directory is None:
             raise ValueError("planezip: tier 'disk' needs a directory; give directory=...")
-        self.budget_bytes, self.budget_share = parse_budget(budget)
-        self.plan_option, self.drops, self.seed, self.log = plan, drops, seed, log
+        self.budget, self.seed, self.log = parse_budget(budget), seed, log
+        self.plan_option = plan_source(plan)
         host = parse_bytes("host_budget", host_budget) if host_budget is not None else None
         self.persistent = Persistent(model)
         self.store = Store(tier, directory=directory, host_budget=host, link=parse_rate(link),
                            codec=codec)
-        self.schedules = [Schedule(Action.SWAP if plan == "swap" else Action.KEEP,
-                                   room=QUEUE_BYTES)]
-        self.steps = 0
-        self.current = None
-        self.owner = None
-        self.last = None
+        self.schedules = [Schedule(FIXED_PLANS.get(plan, Action.KEEP), room=QUEUE_BYTES)] \
+            if isinstance(plan, str) and plan in FIXED_PLANS else None
+        self.is_fixed = self.schedules is not None
+        self.planned, self.measured = [], None # of each pass; the platform
+        self.steps = self.plans = 0
+        self.announced = not log
+        self.current = self.owner = self.last = None
+        self.span = (0, 0)
+        self.before = (0, 0)
 
     # Steps
 
     def __enter__(self):
         if self.current is not None:
-            raise RuntimeError("planezip: a step of this offload is under way already, in "
+            raise RuntimeError("planezip: a step of this offload is under way already, in thread "
                                f"{self.owner}; leave it first, or make another offload")
         if self.store is None:
             raise RuntimeError("planezip: this offload is closed; make another one")
         self.owner = threading.current_thread().name
         self.persistent.begin()
-        self.current = Step(self.store, self.schedules, self.persistent)
+        self.store.events.clear()
+        self.before = self.moved()
+        if self.schedules is None:
+            self.current = Profile(self.store, self.persistent, self.profile_room())
+        else:
+            self.current = Step(self.store, self.schedules, self.persistent)
+        self.span = (time.perf_counter_ns(), 0)
         self.current.__enter__()
         return self
 
@@ -60,9 +80,10 @@ class Offload:
             step.__exit__(kind, error, trace)
         finally:
             self.persistent.end()
-        self.last = step
-        self.steps += 1
+        self.span = (self.span[0], time.perf_counter_ns())
         if kind is None:
+            self.steps += 1
+            self.last = step
             self.learn(step)
         return False
 
@@ -75,27 +96,123 @@ class Offload:
         return wrapped
 
     def learn(self, step):
-        """The order in which tensors came back is that of the next step."""
+        """What the next step does, from what this one did."""
+        if isinstance(step, Profile):
+            self.make_plans(step)
+        elif self.is_fixed:
+            self.follow(step)
+        elif step.differs:
+            if self.log:
+                log.info("planezip: %s; the next step is profiled again", step.differs)
+            self.schedules = None
+        elif not self.announced and self.planned:
+            self.announced = True
+            log.info("%s", self.report().line())
+
+    def follow(self, step):
+        """Without a plan tensors come back in the order in which they did before."""
         while len(self.schedules) < len(step.passes):
-            self.schedules.append(Schedule(self.schedules[-1].default, room=QUEUE_BYTES))
+            self.schedules.append(Schedule(self.schedules[0].default, room=QUEUE_BYTES))
         for schedule, done in zip(self.schedules, step.passes, strict=False):
-            if not schedule.arriving:
-                schedule.order = done.order
+            schedule.order = done.order
+
+    # Plans
+
+    def profile_room(self):
+        """Bytes that may be under way in a profile."""
+        return min(QUEUE_BYTES, self.budget[0] or QUEUE_BYTES)
+
+    def budget_bytes(self, peak):
+        """The budget, where nothing is moved and the peak is that."""
+        return self.budget[0] or int(self.budget[1] * peak)
+
+    def make_plans(self, step):
+        """Plans every pass of a profiled step."""
+        self.measured = platform_of(self.store)
+        self.planned = [make_plan(profile, step.watch.deaths, self.measured, self.budget_bytes,
+                                  self.seed, self.plan_option) for profile in step.profiles]
+        self.schedules = [planned.schedule for planned in self.planned]
+        self.plans += 1
+        for planned in self.planned:
+            if planned.problem and planned.model is not None:
+                log.warning("planezip: %s of %s; everything that can be swapped is, and the peak "
+                            "may be higher; give more", planned.problem,
+                            shown(planned.budget_bytes))
+
+    @property
+    def plan(self):
+        """The plan of the first pass as a dictionary, as `planezip plan` writes it; None if there
+        is none."""
+        planner = self.planned[0].planner if self.planned else None
+        return planner.document() if planner is not None and planner.plan else None
+
+    @property
+    def trace(self):
+        """The trace that it is a plan of, as a dictionary."""
+        return self.planned[0].model.document if self.planned and self.planned[0].model else None
 
     # What happened
 
+    def moved(self):
+        """Raw and coded bytes that have left."""
+        out = self.store.engine.stats()["directions"]["out"]
+        return out["raw_bytes"], out["coded_bytes"]
+
+    def report(self):
+        """A Report of the last step."""
+        raw, coded = (now - then for now, then in zip(self.moved(), self.before, strict=True))
+        rows = [row for i, planned in enumerate(self.planned) for row in rows_of(planned, i)]
+        reports = [planned.planner.report for planned in self.planned
+                   if planned.planner is not None and planned.planner.plan]
+        seen = Counter()
+        for done in self.last.passes if self.last else ():
+            seen.update(done.seen)
+        fixed = max((p.model.fixed_bytes for p in self.planned if p.model), default=0)
+        return Report(
+            steps=self.steps, plans=self.plans, tier=self.store.tier,
+            codec=self.store.codec or "none", emulated_link_bps=self.store.link,
+            budget_bytes=max((p.budget_bytes for p in self.planned), default=0),
+            unplanned_peak_bytes=max((p.peak_bytes for p in self.planned), default=0),
+            planned_peak_bytes=max((r.peak_bytes for r in reports), default=0) + fixed,
+            seen=dict(seen), swapped_bytes=raw, coded_bytes=coded, refused=self.store.refused,
+            step_ns=self.span[1] - self.span[0],
+            predicted_ns=sum(r.total_ns for r in reports) if reports else None,
+            predicted_unlimited_ns=sum(r.unlimited_ns for r in reports) if reports else None,
+            blocked_ns=self.store.blocked_ns,
+            problems=tuple(p.problem for p in self.planned if p.problem),
+            tensors=tuple(rows), classes=classes_of(rows))
+
     def stats(self):
-        """Numbers of the engine and of the last step, as a dictionary."""
-        result = {"engine": self.store.engine.stats(), "steps": self.steps,
-                  "refused": self.store.refused, "blocked": self.store.blocked}
+        """Numbers of the engine and its pool since the beginning, as a dictionary."""
+        result = {"steps": self.steps, "plans": self.plans, "refused": self.store.refused,
+                  "blocked_ns": self.store.blocked_ns, "engine": self.store.engine.stats()}
         if self.store.pool:
             result["pool"] = self.store.pool.stats()
-        if self.last:
-            result["passes"] = [dict(done.seen) for done in self.last.passes]
         return result
+
+    def timeline(self, path):
+        """Writes the last step as a Chrome trace, beside the simulation of its plan."""
+        planners = [planned.planner for planned in self.planned
+                    if planned.planner is not None and planned.planner.plan]
+        write_json(path, document(self.store.events, self.span, planners))
+
+    def platform(self, path):
+        """Writes this machine, as measured, as a platform that `planezip simulate` takes."""
+        if self.measured is None:
+            raise RuntimeError("planezip: nothing is measured yet; run a step first")
+        write_json(path, platform_document(self.measured))
 
     def close(self):
         """Forgets everything; tensors that are out are gone."""
         store, self.store = self.store, None
         if store:
             store.close()
+
+
+def plan_source(plan):
+    """What make_plan() takes: None, a plan, or a function that makes one."""
+    if callable(plan) or plan is None:
+        return plan
+    if plan == "auto" or (isinstance(plan, str) and plan in FIXED_PLANS):
+        return None
+    return json.loads(Path(plan).read_text(encoding="utf-8"))

@@ -3,6 +3,7 @@
 A payload has the bytes of one storage; the saved tensors that lie in it share it.  Whoever owns a
 payload is a handle, which autograd owns, so that everything goes with the graph.
 """
+import time
 import weakref
 
 import torch
@@ -60,10 +61,12 @@ class Swapped:
     """A payload that is on its way out, out, on its way back, or back.
 
     number: which pack of the pass made it.  source: a tensor until its bytes have left, or for good
-    if they could not.  here: the storage that is back, until all handles have had it.
+    if they could not.  until: the pack up to which others use it.  here: the storage that is back,
+    until all handles have had it.
     """
     __slots__ = ("store", "number", "nbytes", "kind", "ratio", "swap", "source", "version",
-                 "coming", "here", "seen", "pending", "torn", "met", "__weakref__")
+                 "coming", "here", "seen", "until", "pending", "torn", "met",
+                 "begun_ns", "__weakref__")
 
     def __init__(self, store, tensor, number, ratio=0):
         self.store, self.number, self.ratio = store, number, ratio
@@ -71,12 +74,17 @@ class Swapped:
         self.nbytes = tensor.untyped_storage().nbytes()
         self.kind = str(tensor.dtype).removeprefix("torch.")
         self.swap = self.coming = self.here = self.seen = None
-        self.pending = 0
+        self.pending = self.until = 0
         self.torn = self.met = False
 
     @property
     def address(self):
         return self.source.untyped_storage().data_ptr()
+
+    @staticmethod
+    def bytes_of(tensor):
+        """The whole storage of a tensor, as bytes."""
+        return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
 
     # On its way out
 
@@ -102,7 +110,7 @@ class Swapped:
         """Begins to fetch the bytes back."""
         target = torch.empty(self.nbytes, dtype=torch.uint8)
         self.swap.into(target.data_ptr(), keep=target)
-        self.coming = target
+        self.coming, self.begun_ns = target, time.perf_counter_ns()
 
     def storage(self):
         """The storage with the bytes, waiting for what is under way."""
@@ -127,7 +135,10 @@ class Swapped:
     def fetched(self):
         if self.coming is None:
             self.begin()
+        begin = time.perf_counter_ns()
         self.swap.wait()
+        self.store.note("prefetch", self.number, self.begun_ns, self.nbytes)
+        self.store.note("wait: prefetch", self.number, begin)
         storage, self.coming = self.coming.untyped_storage(), None
         self.seen = weakref.ref(storage)
         if self.pending > 0:

@@ -18,18 +18,22 @@ class Schedule:
 
     actions: of each pack; empty: default for every one.
     shapes: what each must look like, (dtype, shape); empty: anything.
-    leaving: bytes that may be on their way out after each pack; empty: room for all.
+    leaving: bytes that may be on their way out after each pack; empty: room.
+    until: pack, by number of a payload, before which others use it anyway, so that it does not
+    count as leaving.
     order: numbers of payloads in the order in which they are first unpacked.
-    arriving: bytes that may be fetched ahead at each of those; empty: room for all.
+    fetches: how many of them may have been asked for at each of those; empty: as room allows.
+    returning: as leaving, at each of those.
     ratios: predicted, by number.
-    room: bytes for the transfers of a direction where a list does not tell.
     """
     default: Action = Action.KEEP
     actions: list = field(default_factory=list)
     shapes: list = field(default_factory=list)
     leaving: list = field(default_factory=list)
+    until: dict = field(default_factory=dict)
     order: list = field(default_factory=list)
-    arriving: list = field(default_factory=list)
+    fetches: list = field(default_factory=list)
+    returning: list = field(default_factory=list)
     ratios: dict = field(default_factory=dict)
     room: int = 0
 
@@ -45,5 +49,5 @@ class Schedule:
     def leaving_bytes(self, number):
         return self.leaving[number] if number < len(self.leaving) else self.room
 
-    def arriving_bytes(self, position):
-        return self.arriving[position] if position < len(self.arriving) else self.room
+    def returning_bytes(self, position):
+        return self.returning[position] if position < len(self.returning) else self.room

@@ -102,7 +102,7 @@ class Step:
         number = now.number
         now.number += 1
         if self.store.leaving:
-            self.store.reap(schedule.leaving_bytes(number))
+            self.store.reap(schedule.leaving_bytes(number), number)
         if self.differs is None and not schedule.matches(number, tensor):
             self.differ(f"saved tensor {number} is {tensor.dtype} {tuple(tensor.shape)}")
         action = Action.KEEP if self.differs else schedule.action(number)
@@ -127,7 +127,9 @@ class Step:
 
     def new_payload(self, tensor, storage, number, action):
         """Makes the payload of a storage that has none at this version."""
-        payload = Swapped(self.store, tensor, number, self.now.schedule.ratios.get(number, 0))
+        schedule = self.now.schedule
+        payload = Swapped(self.store, tensor, number, schedule.ratios.get(number, 0))
+        payload.until = schedule.until.get(number, 0)
         self.now.seen["swapped"] += 1
         self.now.payloads[number] = weakref.ref(payload)
         self.live.put(storage, (payload.version, weakref.ref(payload)))
@@ -136,8 +138,9 @@ class Step:
 
     def submit(self, payload):
         """Sends a payload on its way, once there is room."""
-        store, room = self.store, self.now.schedule.leaving_bytes(payload.number)
-        store.reap(max(room - payload.nbytes, 0))
+        store, number = self.store, payload.number
+        counts = payload.nbytes if payload.until <= number else 0
+        store.reap(max(self.now.schedule.leaving_bytes(number) - counts, 0), number)
         with store.lock:
             store.out(payload)
 
@@ -162,22 +165,26 @@ class Step:
             return
         payload.met = True
         with self.store.lock:
-            now = self.now
+            now, schedule = self.now, self.now.schedule
             position = len(now.order)
             now.order.append(payload.number)
             if payload.coming is not None:
                 now.ahead_bytes -= payload.nbytes
-            self.store.reap(now.schedule.leaving_bytes(len(now.schedule.leaving)))
-            self.fetch_ahead(now, now.schedule.arriving_bytes(position))
+            self.store.reap(schedule.returning_bytes(position))
+            if schedule.fetches:
+                self.fetch(now, *schedule.fetches[position:position + 1])
+            else:
+                self.fetch(now, len(schedule.order), schedule.room)
 
-    def fetch_ahead(self, now, room):
-        """Begins to fetch the payloads that come next."""
+    def fetch(self, now, end=0, room=None):
+        """Begins to fetch payloads that come next, up to a place in the order, or as far as there
+        is room."""
         order = now.schedule.order
-        while now.next < len(order) and now.next <= len(now.order) + 1024:
+        while now.next < min(end, len(order)):
             reference = now.payloads.get(order[now.next])
             payload = reference() if reference is not None else None
             if payload is not None and not payload.met and payload.is_out:
-                if now.ahead_bytes + payload.nbytes > room:
+                if room is not None and now.ahead_bytes + payload.nbytes > room:
                     break
                 payload.begin()
                 now.ahead_bytes += payload.nbytes

@@ -6,6 +6,7 @@ stay until their bytes have left.
 import collections
 import logging
 import threading
+import time
 
 from ..._engine import Engine, Pool
 from ..._errors import PlaneZipError
@@ -32,25 +33,44 @@ class Store:
         self.leaving = collections.deque() # payloads, first in, first out
         self.leaving_bytes = 0
         self.refused = 0 # tensors that stayed because the tier was full or failed
-        self.blocked = 0 # how often somebody waited for room
+        self.blocked_ns = 0 # that somebody waited for room
+        self.events = [] # of this step: (what, number, from and to in nanoseconds, bytes)
 
     def out(self, payload):
         """Begins to swap a payload's source out."""
         payload.swap = self.engine.out(payload.address, payload.nbytes, payload.kind,
                                        token=payload.number, ratio=payload.ratio)
+        payload.begun_ns = time.perf_counter_ns()
         self.leaving.append(payload)
         self.leaving_bytes += payload.nbytes
 
-    def reap(self, limit):
+    def measured(self, source, payload):
+        """Statistics of what the codec would make of a payload's source; nothing is stored."""
+        swap = self.engine.out(source.untyped_storage().data_ptr(), payload.nbytes, payload.kind,
+                               measure=True)
+        swap.wait()
+        return swap.stats()
+
+    def reap(self, limit, number=None):
         """Lets go of the sources that have left; waits until no more than so many bytes are under
-        way."""
+        way, those not counted that others use after the pack of a number."""
         with self.lock:
             while self.leaving:
                 if not self.leaving[0].swap.done:
-                    if self.leaving_bytes <= limit:
+                    if self.counted(number) <= limit:
                         break
-                    self.blocked += 1
-                self.end_first()
+                    begin = time.perf_counter_ns()
+                    self.end_first()
+                    self.note("wait: memory", 0, begin)
+                    self.blocked_ns += time.perf_counter_ns() - begin
+                else:
+                    self.end_first()
+
+    def counted(self, number):
+        """Bytes on their way out that nobody uses any more."""
+        if number is None:
+            return self.leaving_bytes
+        return sum(payload.nbytes for payload in self.leaving if payload.until <= number)
 
     def end_first(self):
         payload = self.leaving.popleft()
@@ -62,6 +82,11 @@ class Store:
             self.refuse(error)
         else:
             payload.left()
+            self.note("swap-out", payload.number, payload.begun_ns, payload.nbytes)
+
+    def note(self, what, number, begin_ns, nbytes=0):
+        """An event that ends now."""
+        self.events.append((what, number, begin_ns, time.perf_counter_ns(), nbytes))
 
     def withdraw(self, payload):
         """Stops a transfer out, whose source is needed again."""

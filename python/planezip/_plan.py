@@ -1,0 +1,85 @@
+"""Traces, plans and simulations of planezip/plan.h, as dictionaries and reports.
+
+Private: what the training runtime plans with.
+"""
+import json
+from ctypes import byref, c_char_p, c_double, c_uint64, c_void_p, pointer
+
+from . import _library as c
+
+
+def text_of(text):
+    """A text of the library as a dictionary; the text is freed."""
+    try:
+        return json.loads(text.value)
+    finally:
+        c.lib.pz_text_free(text)
+
+
+class Planner:
+    """A trace on a platform.  trace: a dictionary; platform: a c.Platform; ratios: per saved
+    tensor, in the order of the trace's storages."""
+
+    def __init__(self, trace, platform, ratios, budget, seed=0):
+        self.platform, self.diag = platform, c.Diag()
+        self.trace, self.plan = c_void_p(), c_void_p()
+        text = json.dumps(trace).encode()
+        c.check(c.lib.pz_trace_parse(text, len(text), byref(self.trace), byref(self.diag)),
+                self.diag)
+        self.ratios = (c_double * max(len(ratios), 1))(*ratios)
+        self.setup = c.Setup(trace=self.trace, budget_bytes=budget, search_seed=seed)
+        self.setup.platform, self.setup.predicted = pointer(platform), self.ratios
+        self.report = c.Report()
+
+    def __del__(self):
+        c.lib.pz_plan_free(self.plan)
+        c.lib.pz_trace_free(self.trace)
+
+    def make(self, policy):
+        """Makes a plan; False if none fits."""
+        status = c.lib.pz_plan_make(byref(self.setup), policy.encode(), byref(self.plan),
+                                    byref(self.report), byref(self.diag))
+        if status != c.ERR_INFEASIBLE:
+            c.check(status, self.diag)
+        return status == c.OK
+
+    def least_budget(self, policy):
+        """The least budget for which the policy has a plan."""
+        least = c_uint64()
+        c.check(c.lib.pz_plan_least_budget(byref(self.setup), policy.encode(), byref(least),
+                                           byref(self.diag)), self.diag)
+        return least.value
+
+    def set_plan(self, plan):
+        """Takes a plan, a dictionary, and simulates it."""
+        text, made = json.dumps(plan).encode(), c_void_p()
+        c.check(c.lib.pz_plan_parse(self.trace, text, len(text), byref(made), byref(self.diag)),
+                self.diag)
+        c.lib.pz_plan_free(self.plan)
+        self.plan = made
+        c.check(c.lib.pz_simulate(byref(self.setup), self.plan, byref(self.report), None,
+                                  byref(self.diag)), self.diag)
+
+    def document(self):
+        """The plan as a dictionary."""
+        text = c_char_p()
+        c.check(c.lib.pz_plan_json(self.trace, self.plan, byref(text)))
+        return text_of(text)
+
+    def timeline(self):
+        """The simulated run, as a Chrome trace."""
+        timeline, text = c_void_p(), c_char_p()
+        c.check(c.lib.pz_simulate(byref(self.setup), self.plan, byref(c.Report()), byref(timeline),
+                                  byref(self.diag)), self.diag)
+        try:
+            c.check(c.lib.pz_timeline_json(timeline, byref(text)))
+        finally:
+            c.lib.pz_timeline_free(timeline)
+        return text_of(text)
+
+
+def platform_document(platform):
+    """A platform as a dictionary."""
+    text = c_char_p()
+    c.check(c.lib.pz_platform_json(byref(platform), byref(text)))
+    return text_of(text)

@@ -1,0 +1,217 @@
+"""The first step: everything is swapped, one tensor at a time, while operators are recorded.
+
+So a profile fits wherever the most frugal plan does, it measures the ratio of every tensor, and it
+sees when each storage is let go of by everybody but autograd.
+"""
+import time
+import weakref
+from dataclasses import dataclass, field
+
+import torch
+
+from .._recorder import Recorder
+from .._storages import Storages
+from ._payload import Handle
+from ._schedule import Action, Schedule
+from ._step import Step, in_backward
+
+
+class WatchedStorages(Storages):
+    """Keys of storages, which tell when one dies.  died: called with the key."""
+
+    def __init__(self, died):
+        super().__init__()
+        self.died = died
+
+    def enter(self, storage):
+        return self.watch(storage, next(self.numbers))
+
+    def watch(self, storage, key):
+        """Gives a storage a key, also that of another one whose bytes it has."""
+        address = id(storage)
+
+        def forget(_):
+            del self.keys[address], self.references[address]
+            self.died(key)
+
+        self.keys[address] = key
+        self.references[address] = weakref.ref(storage, forget)
+        return key
+
+
+class Watch(Recorder):
+    """Records operators, and what happens between them.  outlive: ids of storages that outlive the
+    step; settled: called after every operator."""
+
+    def __init__(self, outlive, settled):
+        super().__init__()
+        self.storages = WatchedStorages(self.died)
+        self.outlive, self.settled = outlive, settled
+        self.quiet = False
+        self.deaths = {} # by key: positions, as (record, operators so far)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if self.quiet:
+            return func(*args, **(kwargs or {}))
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        self.settled()
+        return result
+
+    def kind_of(self, key, tensor):
+        if id(tensor.untyped_storage()) in self.outlive:
+            self.persistent.setdefault(key, "parameter")
+        return super().kind_of(key, tensor)
+
+    def died(self, key):
+        if self.passes:
+            self.deaths.setdefault(key, []).append(self.position())
+
+    def position(self):
+        """The current record, and how many operators it has."""
+        return self.passes[-1], len(self.passes[-1].ops)
+
+
+@dataclass
+class PassProfile:
+    """What is known of a pass.
+
+    record: its operators and storages; None if it is not one that can be planned.
+    packs: of each number (key, dtype, shape, operators before it).
+    payloads: by number (key, nbytes, ratio).
+    unpacks: (number, operators before it) in the order in which payloads were first met.
+    fixed: numbers that must stay, with the reason.
+    """
+    record: object = None
+    packs: list = field(default_factory=list)
+    payloads: dict = field(default_factory=dict)
+    unpacks: list = field(default_factory=list)
+    fixed: dict = field(default_factory=dict)
+
+
+class Profile(Step):
+    """A step that is recorded.  profiles: one per pass, when it is over."""
+
+    def __init__(self, store, persistent, room):
+        self.profiles = []
+        self.pending = [] # payloads that may still be written by the operator that saves them
+        self.watch = Watch(persistent, self.settle)
+        super().__init__(store, [Schedule(Action.SWAP, room=room)], persistent)
+        self.wall_ns = 0
+
+    def __enter__(self):
+        super().__enter__()
+        self.watch.__enter__()
+        self.begin_ns = time.perf_counter_ns()
+        return self
+
+    def __exit__(self, *error):
+        self.wall_ns = time.perf_counter_ns() - self.begin_ns
+        self.watch.__exit__(*error)
+        self.settle()
+        super().__exit__(*error)
+        if error[0] is None:
+            self.mark_gradients()
+            self.watch.end()
+
+    def begin_pass(self):
+        super().begin_pass()
+        self.ratios = {}
+        self.profiles.append(PassProfile())
+
+    def mark_gradients(self):
+        """Gradients of parameters stay after the step."""
+        for parameter in self.persistent.parameters():
+            if parameter.grad is not None and parameter.grad.layout is torch.strided:
+                self.watch.persist(parameter.grad, "parameter_gradient")
+                key = self.watch.storages.key(parameter.grad)
+                for record in self.watch.passes:
+                    if key in record.storages:
+                        record.storages[key].kind = "parameter_gradient"
+
+    # The forward pass
+
+    def pack(self, tensor):
+        watch = self.watch
+        if in_backward() == -1:
+            watch.pack(tensor)
+        watch.quiet = True
+        try:
+            return super().pack(tensor)
+        finally:
+            watch.quiet = False
+
+    def numbered(self, tensor, storage):
+        profile, (record, ops) = self.profiles[-1], self.watch.position()
+        if not profile.packs:
+            profile.record = record
+        elif profile.record is not record:
+            profile.record = None
+        key = self.watch.storages.key(tensor)
+        profile.packs.append((key, tensor.dtype, tensor.shape, ops))
+        packed = super().numbered(tensor, storage)
+        if type(packed) is not Handle:
+            profile.fixed[self.now.number - 1] = "stays"
+        return packed
+
+    def submit(self, payload):
+        self.pending.append((payload, payload.bytes_of(payload.source).clone()))
+
+    def settle(self):
+        """What was packed around the last operator is final now, so it leaves."""
+        pending, self.pending = self.pending, []
+        if not pending:
+            return
+        self.watch.quiet = True
+        for payload, before in pending:
+            if torch.equal(payload.bytes_of(payload.source), before):
+                self.leave(payload)
+            else:
+                self.fix(payload.number, "written after it was saved")
+        self.watch.quiet = False
+
+    def leave(self, payload):
+        """Swaps a payload out, waits, and notes its ratio, also if the codec was left out."""
+        source = payload.source
+        with self.store.lock:
+            self.store.out(payload)
+        self.store.reap(0)
+        if payload.source is None:
+            stats = payload.swap.stats()
+            if stats["bypassed"] and self.store.codec:
+                stats = self.store.measured(source, payload)
+            self.ratios[payload.number] = payload.nbytes / max(stats["coded_bytes"], 1)
+
+    def fix(self, number, reason):
+        self.profiles[-1].fixed[number] = reason
+
+    # The backward pass
+
+    def unpack(self, packed):
+        watch = self.watch
+        self.settle()
+        watch.quiet = True
+        try:
+            tensor = super().unpack(packed)
+        finally:
+            watch.quiet = False
+        if type(packed) is Handle and packed.payload.number in self.profiles[-1].payloads:
+            self.came_back(packed.payload.number, tensor)
+        return tensor
+
+    def came_back(self, number, tensor):
+        """What comes back in other memory is the same storage for those who read it."""
+        key = self.profiles[-1].payloads[number][0]
+        storage = tensor.untyped_storage()
+        if self.watch.storages.keys.get(id(storage)) != key:
+            self.watch.storages.watch(storage, key)
+
+    def meet(self, payload):
+        if not payload.met and payload.swap is not None:
+            number = payload.number
+            profile = self.profiles[-1]
+            key = profile.packs[number][0]
+            profile.payloads[number] = (key, payload.nbytes, self.ratios.get(number, 1.0))
+            profile.unpacks.append((number, self.watch.position()[1]))
+            if key not in self.watch.deaths:
+                self.fix(number, "held by others")
+        super().meet(payload)
