@@ -10,8 +10,11 @@
  * valid has the bits of the word that belong to the row, lane is table->lane_bits; both are
  * constants where they can be. */
 
+/* Each loop works on a copy of the table that nobody else knows: what it writes, bytes, could else
+ * be the table's own pointers, and they would be read again for every word. */
+
 /* What is read or written at once begins within a byte and ends 71 bits later. */
-enum { AT_ONCE_BYTES = 9 };
+enum { AT_ONCE_BYTES = 9, BLOCK_WORDS = PZ_IBP_GROUP_MAX_BITS / 64 };
 
 PZI_INLINE uint64_t ones_below(unsigned bits)
 {
@@ -145,10 +148,12 @@ PZI_INLINE size_t size_words(const pz_ibp_table *table, const uint8_t *raw, uint
     return bits;
 }
 
-static size_t size_row(const pz_ibp_table *table, const uint8_t *raw, uint8_t *map,
+static size_t size_row(const pz_ibp_table *shared, const uint8_t *raw, uint8_t *map,
                        size_t *packed_groups)
 {
-    switch (table->lane_bits) {
+    const pz_ibp_table own = *shared, *const table = &own;
+
+    switch (own.lane_bits) {
     case 8:
         return size_lanes(table, raw, map, packed_groups, 8);
     case 16:
@@ -215,9 +220,11 @@ PZI_INLINE void pack_lanes(const pz_ibp_table *table, const uint8_t *raw, uint8_
     memcpy(row + done, end, bytes - done);
 }
 
-static void pack_row(const pz_ibp_table *table, const uint8_t *raw, uint8_t *row, size_t bits)
+static void pack_row(const pz_ibp_table *shared, const uint8_t *raw, uint8_t *row, size_t bits)
 {
-    switch (table->lane_bits) {
+    const pz_ibp_table own = *shared, *const table = &own;
+
+    switch (own.lane_bits) {
     case 8:
         pack_lanes(table, raw, row, bits, 8);
         return;
@@ -252,15 +259,51 @@ PZI_INLINE uint64_t unpack_word(const pz_ibp_table *table, const uint8_t *map, c
     return deposit_word(table, k, lanes, valid, lane, x) | (table->value[k] & lanes);
 }
 
-/* The words from *k on, for as long as they begin at bit last or before. */
+/* The words from *k to words - 1, for as long as they begin at bit last or before. */
 PZI_INLINE void unpack_words(const pz_ibp_table *table, const uint8_t *map, const uint8_t *row,
-                             size_t last, size_t *k, size_t *bit, uint8_t *raw, unsigned lane)
+                             size_t last, size_t *k, size_t *bit, uint8_t *raw, unsigned lane,
+                             size_t words)
 {
-    const size_t words = table->words;
     size_t word = *k, at = *bit;
 
     for (; word < words && at <= last; word++)
         pzi_store_le64(raw + 8 * word, unpack_word(table, map, row, &at, word, UINT64_MAX, lane));
+    *k = word;
+    *bit = at;
+}
+
+/* What is stored of 8 words of which all participate; it fits one load for each of them. */
+PZI_INLINE size_t unpack_block(const pz_ibp_table *table, const uint8_t *row, size_t bit, size_t k,
+                               uint8_t *raw)
+{
+    for (size_t end = k + BLOCK_WORDS; k < end; k++) {
+        const uint64_t x = pzi_load_le64(row + bit / 8) >> bit % 8;
+
+        bit += count_word(table, k, UINT64_MAX, UINT64_MAX, 64);
+        pzi_store_le64(raw + 8 * k,
+                       deposit_word(table, k, UINT64_MAX, UINT64_MAX, 64, x) | table->value[k]);
+    }
+    return bit;
+}
+
+/* The same where groups are whole words: in blocks of 8, the largest group, of which most
+ * participate as a whole, so that the branch can be foreseen. */
+PZI_INLINE void unpack_blocks(const pz_ibp_table *table, const uint8_t *row, size_t last, size_t *k,
+                              size_t *bit, uint8_t *raw)
+{
+    const unsigned groups = BLOCK_WORDS >> table->group_words, all = (1u << groups) - 1;
+    const size_t block_bits = (size_t)BLOCK_WORDS * 64;
+    size_t word = 0, at = *bit, group = 0;
+
+    while (word + BLOCK_WORDS <= table->words && at + block_bits <= last) {
+        if ((row[group / 8] >> group % 8 & all) == all) {
+            at = unpack_block(table, row, at, word, raw);
+            word += BLOCK_WORDS;
+        } else {
+            unpack_words(table, row, row, last, &word, &at, raw, 64, word + BLOCK_WORDS);
+        }
+        group += groups;
+    }
     *k = word;
     *bit = at;
 }
@@ -276,12 +319,17 @@ PZI_INLINE pz_status unpack_lanes(const pz_ibp_table *table, const uint8_t *row,
         return PZ_ERR_TRUNCATED;
     if (table->groups % 8 != 0 && row[table->map_bytes - 1] >> table->groups % 8 != 0)
         return PZ_ERR_PADDING;
-    if (limit >= AT_ONCE_BYTES)
-        unpack_words(table, row, row, 8 * (limit - AT_ONCE_BYTES) + 7, &k, &bit, raw, lane);
+    if (limit >= AT_ONCE_BYTES) {
+        const size_t last = 8 * (limit - AT_ONCE_BYTES) + 7;
+
+        if (lane == 64 && table->one_load)
+            unpack_blocks(table, row, last, &k, &bit, raw);
+        unpack_words(table, row, row, last, &k, &bit, raw, lane, table->words);
+    }
     done = bit / 8;
     bit %= 8;
     memcpy(end, row + done, limit - done < AT_ONCE_BYTES ? limit - done : AT_ONCE_BYTES);
-    unpack_words(table, row, end, 8 * AT_ONCE_BYTES, &k, &bit, raw, lane);
+    unpack_words(table, row, end, 8 * AT_ONCE_BYTES, &k, &bit, raw, lane, table->words);
     if (k == table->words && table->tail_bytes != 0 && bit <= 8 * AT_ONCE_BYTES)
         store_tail(raw + 8 * k, table->tail_bytes,
                    unpack_word(table, row, end, &bit, k, pzi_ibp_valid(table, k), lane));
@@ -293,10 +341,12 @@ PZI_INLINE pz_status unpack_lanes(const pz_ibp_table *table, const uint8_t *row,
     return bit % 8 != 0 && end[bit / 8] >> bit % 8 != 0 ? PZ_ERR_PADDING : PZ_OK;
 }
 
-static pz_status unpack_row(const pz_ibp_table *table, const uint8_t *row, size_t limit,
+static pz_status unpack_row(const pz_ibp_table *shared, const uint8_t *row, size_t limit,
                             uint8_t *raw, size_t *bits)
 {
-    switch (table->lane_bits) {
+    const pz_ibp_table own = *shared, *const table = &own;
+
+    switch (own.lane_bits) {
     case 8:
         return unpack_lanes(table, row, limit, raw, bits, 8);
     case 16:

@@ -141,8 +141,11 @@ pz_status pz_ibp_table_new(const pz_ibp_shape *shape, const void *masks, const v
         free(made);
         return PZ_ERR_ARGUMENT;
     }
+    made->one_load = true;
     for (size_t k = 0; k <= made->words; k++)
         fill_word(made, k);
+    for (size_t k = 0; k < made->words; k++)
+        made->one_load &= __builtin_popcountll(made->mask[k]) >= 7;
     memcpy(row_masks(made), masks, made->row_bytes);
     memcpy(row_masks(made) + made->row_bytes, values, made->row_bytes);
     *table = made;

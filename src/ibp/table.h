@@ -4,6 +4,7 @@
 #ifndef PZI_IBP_TABLE_H
 #define PZI_IBP_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct pz_ibp_table {
     unsigned tail_bytes;  /* 0..7 */
     unsigned lane_bits;   /* 8, 16, 32 or 64 */
     unsigned group_words; /* log2 of the words of a group; 0 for smaller groups, too */
+    bool one_load;        /* every mask has 7 bits of each word, so that the others fit one load */
 
     /* words + 1 each; what is behind the row is 0. */
     uint64_t *mask, *value;
