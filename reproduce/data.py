@@ -52,8 +52,11 @@ def tokens(vocabulary):
     return torch.tensor(tokenizer.encode(text()).ids)
 
 
-def sequences(batch, length, vocabulary):
-    """Random pieces of the text."""
+def sequences(batch, length, vocabulary, pieces=1):
+    """Random pieces of the text.  pieces: so many, one of each equal part of the text, make a
+    sequence, so that sequences differ no more than batches of many do."""
     all_tokens = tokens(vocabulary)
-    starts = torch.randint(0, len(all_tokens) - length, (batch,))
-    return torch.stack([all_tokens[start:start + length] for start in starts.tolist()])
+    piece, part = length // pieces, len(all_tokens) // pieces
+    starts = torch.randint(0, part - piece, (batch, pieces)) + part * torch.arange(pieces)
+    return torch.stack([all_tokens[start:start + piece]
+                        for start in starts.flatten().tolist()]).view(batch, -1)

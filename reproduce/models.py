@@ -17,6 +17,7 @@ IMAGE = (3, 224, 224)
 CLASSES = 1000
 TOKENS = 1024
 VOCABULARY = 50257
+PIECES = 8 # of text in a sequence that is captured
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Model:
     def batch_of_data(self):
         """Photographs and labels, or text, as they are captured."""
         if self.text:
-            return (data.sequences(self.small, TOKENS, VOCABULARY),)
+            return (data.sequences(self.small, TOKENS, VOCABULARY, pieces=PIECES),)
         return data.images(self.small, IMAGE[1], spread=True)
 
     def lesson_of_data(self):

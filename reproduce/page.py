@@ -497,7 +497,7 @@ class Page:
             "Fused attention", "GPT-2 with a fused attention kernel beside GPT-2 without. It saves "
             f"{saved:.1f} GB in BF16, which PlaneZip compresses {found['ratio']:.2f}×. Budgets are "
             f"shares of each one's own peak, in BF16 {peaks[0]:.1f} GB instead of {peaks[1]:.1f}. "
-            "The paper expects that GPT-2 gains less with it.")
+            "The paper expects that GPT-2 gains less with it. –: the loss alone needs more.")
 
     def differences(self):
         return section("differences", "Where we differ, and why", bullets(

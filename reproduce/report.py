@@ -28,13 +28,15 @@ BUNDLED = {
 CAPTURES = {
     "measured": "the ratios, on all saved tensors of the five models, captured on the CPU over "
     "three consecutive iterations with optimizer steps, at a small batch size, after a short "
-    "training. The image models saw photographs, GPT-2 text. Captured tensors stand for those of "
+    "training. The image models saw photographs, GPT-2 text: eight pieces of it in a sequence, one "
+    "of each eighth. Captured tensors stand for those of "
     "the recorded iteration by producing operator and output slot; what has no counterpart counts "
     "as incompressible. BF16 is FP32 rounded to nearest, ties to even.",
     "recorded": BUNDLED["recorded"] + " ViT-B/16 drops whole paths in training, as timm does with "
     "a <code>drop_path_rate</code>. The paper does not say so, but its counts do: the two paths of "
     "11 of the 12 layers take five operators and save one factor an image each, so that 189 "
-    "tensors and 1,800 operators become 211 and 1,910.",
+    "tensors and 1,800 operators become 211 and 1,910. Table III counts these factors, which are "
+    "tiny, as elementwise.",
     "training": "Our models were trained for a short time on other data: photographs and text that "
     "packages ship instead of ImageNet checkpoints and WikiText-2.",
 }

@@ -112,6 +112,15 @@ class Reproduce(unittest.TestCase):
         self.assertGreater(len(set(text.flatten().tolist())), 20)
         self.assertLess(data.tokens(models.VOCABULARY).max().item(), models.VOCABULARY)
 
+    def test_pieces_of_text(self):
+        """Each piece of a sequence is from a part of its own."""
+        parts = data.tokens(models.VOCABULARY).tensor_split(4)
+        rows = data.sequences(3, 80, models.VOCABULARY, pieces=4)
+        self.assertEqual(tuple(rows.shape), (3, 80))
+        for row in rows:
+            for part, piece in zip(parts, row.split(20)):
+                self.assertTrue((part.unfold(0, 20, 1) == piece).all(1).any())
+
 
 if __name__ == "__main__":
     unittest.main()
