@@ -234,6 +234,7 @@ FUNCTIONS = {
     "pz_plan_make": (c_int, [POINTER(Setup), c_char_p, POINTER(c_void_p), POINTER(Report),
                              POINTER(Diag)]),
     "pz_plan_least_budget": (c_int, [POINTER(Setup), c_char_p, POINTER(c_uint64), POINTER(Diag)]),
+    "pz_plan_new": (c_int, [c_void_p, POINTER(c_void_p)]),
     "pz_plan_parse": (c_int, [c_void_p, c_char_p, c_size_t, POINTER(c_void_p), POINTER(Diag)]),
     "pz_plan_json": (c_int, [c_void_p, c_void_p, POINTER(c_char_p)]),
     "pz_plan_free": (None, [c_void_p]),

@@ -51,14 +51,22 @@ class Planner:
         return least.value
 
     def set_plan(self, plan):
-        """Takes a plan, a dictionary, and simulates it."""
+        """Takes a plan, a dictionary, and simulates it; False if it does not fit the budget.  It
+        may be of another recording of the same operators and storages, whose durations differ."""
+        c.lib.pz_plan_free(self.plan)
+        self.plan = c_void_p()
+        c.check(c.lib.pz_plan_new(self.trace, byref(self.plan)))
+        plan = {**plan, "trace_digest": self.document()["trace_digest"]}
         text, made = json.dumps(plan).encode(), c_void_p()
         c.check(c.lib.pz_plan_parse(self.trace, text, len(text), byref(made), byref(self.diag)),
                 self.diag)
         c.lib.pz_plan_free(self.plan)
         self.plan = made
-        c.check(c.lib.pz_simulate(byref(self.setup), self.plan, byref(self.report), None,
-                                  byref(self.diag)), self.diag)
+        status = c.lib.pz_simulate(byref(self.setup), self.plan, byref(self.report), None,
+                                   byref(self.diag))
+        if status != c.ERR_INFEASIBLE:
+            c.check(status, self.diag)
+        return status == c.OK
 
     def document(self):
         """The plan as a dictionary."""

@@ -22,7 +22,7 @@ from ._timeline import document, write_json
 log = logging.getLogger("planezip")
 
 TIERS = ("memory", "disk")
-FIXED_PLANS = {"swap": Action.SWAP, "keep": Action.KEEP}
+PLANS = ("auto", "swap", "keep")
 
 
 class Offload:
@@ -44,9 +44,7 @@ class Offload:
         self.persistent = Persistent(model)
         self.store = Store(tier, directory=directory, host_budget=host, link=parse_rate(link),
                            codec=codec)
-        self.schedules = [Schedule(FIXED_PLANS.get(plan, Action.KEEP), room=QUEUE_BYTES)] \
-            if isinstance(plan, str) and plan in FIXED_PLANS else None
-        self.is_fixed = self.schedules is not None
+        self.schedules = [Schedule(Action.KEEP)] if plan == "keep" else None
         self.planned, self.measured = [], None # of each pass; the platform
         self.steps = self.plans = 0
         self.announced = not log
@@ -99,8 +97,6 @@ class Offload:
         """What the next step does, from what this one did."""
         if isinstance(step, Profile):
             self.make_plans(step)
-        elif self.is_fixed:
-            self.follow(step)
         elif step.differs:
             if self.log:
                 log.info("planezip: %s; the next step is profiled again", step.differs)
@@ -108,13 +104,6 @@ class Offload:
         elif not self.announced and self.planned:
             self.announced = True
             log.info("%s", self.report().line())
-
-    def follow(self, step):
-        """Without a plan tensors come back in the order in which they did before."""
-        while len(self.schedules) < len(step.passes):
-            self.schedules.append(Schedule(self.schedules[0].default, room=QUEUE_BYTES))
-        for schedule, done in zip(self.schedules, step.passes, strict=False):
-            schedule.order = done.order
 
     # Plans
 
@@ -135,9 +124,8 @@ class Offload:
         self.plans += 1
         for planned in self.planned:
             if planned.problem and planned.model is not None:
-                log.warning("planezip: %s of %s; everything that can be swapped is, and the peak "
-                            "may be higher; give more", planned.problem,
-                            shown(planned.budget_bytes))
+                log.warning("planezip: %s of %s; what can be swapped of it is, and the peak may be "
+                            "higher; give more", planned.problem, shown(planned.budget_bytes))
 
     @property
     def plan(self):
@@ -210,9 +198,7 @@ class Offload:
 
 
 def plan_source(plan):
-    """What make_plan() takes: None, a plan, or a function that makes one."""
-    if callable(plan) or plan is None:
+    """What make_plan() takes: the name of one, a plan, or a function that makes one."""
+    if callable(plan) or plan in PLANS:
         return plan
-    if plan == "auto" or (isinstance(plan, str) and plan in FIXED_PLANS):
-        return None
     return json.loads(Path(plan).read_text(encoding="utf-8"))

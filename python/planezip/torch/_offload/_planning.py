@@ -23,9 +23,9 @@ class Planned:
     budget_bytes: int = 0
 
 
-def make_plan(profile, deaths, platform, budget, seed, plan=None):
-    """Plans a pass.  budget: a function from the peak without a plan to bytes; plan: None, a plan
-    as a dictionary, or a function from the trace to one."""
+def make_plan(profile, deaths, platform, budget, seed, plan="auto"):
+    """Plans a pass.  budget: a function from the peak without a plan to bytes; plan: "auto", "swap"
+    for everything that can be, a plan as a dictionary, or a function from the trace to one."""
     shapes = [(dtype, shape) for _, dtype, shape, _ in profile.packs]
     keep = Schedule(Action.KEEP, shapes=shapes)
     model = build(profile, deaths, "training")
@@ -37,13 +37,19 @@ def make_plan(profile, deaths, platform, budget, seed, plan=None):
     limit = budget(peak)
     planner = Planner(model.document, platform, ratios, max(limit - model.fixed_bytes, 1), seed)
     planned = Planned(keep, model, planner, peak_bytes=peak, budget_bytes=limit)
-    if plan is not None:
-        planner.set_plan(plan(model.document) if callable(plan) else plan)
-    elif not planner.make(POLICY):
-        planned.problem = "no plan fits the budget"
-        planned.schedule = scheduled(profile, model, frozenset(model.movable), limit, shapes)
+    if plan == "swap":
+        planned.schedule = scheduled(profile, model, frozenset(model.movable), peak, shapes)
         return planned
-    planned.schedule = scheduled(profile, model, leaving(model, planner), limit, shapes)
+    if plan == "auto":
+        fits = planner.make(POLICY)
+    else:
+        fits = planner.set_plan(plan(model.document) if callable(plan) else plan)
+    gone = frozenset(model.movable) if plan == "auto" and not fits else leaving(model, planner)
+    if not fits:
+        planned.problem, planned.planner = "no plan fits the budget", None
+        if plan != "auto":
+            planned.problem = "the plan does not fit the budget"
+    planned.schedule = scheduled(profile, model, gone, limit, shapes)
     return planned
 
 
@@ -114,7 +120,7 @@ def scheduled(profile, model, gone, limit, shapes):
 
 def rooms(positions, load, room, end):
     """What is left of the room between each position and the next one."""
-    ends = [*positions[1:], end]
+    ends = [*positions[1:], end][:len(positions)]
     return [max(room - max(load[start:max(stop, start + 1)], default=0), 0)
             for start, stop in zip(positions, ends, strict=True)]
 

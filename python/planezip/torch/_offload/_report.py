@@ -56,7 +56,8 @@ class Report:
         if self.predicted_ns is not None:
             text += (f"; peak {shown(self.planned_peak_bytes)} planned within "
                      f"{shown(self.budget_bytes)}, {shown(self.unplanned_peak_bytes)} without; "
-                     f"step {self.step_ns / 1e6:.1f} ms, predicted {self.predicted_ns / 1e6:.1f} ms")
+                     f"step {self.step_ns / 1e6:.1f} ms, "
+                     f"predicted {self.predicted_ns / 1e6:.1f} ms")
         return text
 
 

@@ -1,0 +1,446 @@
+"""planezip.torch.offload(): each thing that autograd can do, on models that are small."""
+import gc
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+from support import needs, optional
+
+torch = optional("torch")
+if torch:
+    import planezip.torch
+    from planezip.torch._offload._amounts import parse_budget, parse_bytes, parse_rate
+    from planezip.torch._offload._payload import Handle, Swapped
+    from torch import nn
+    from torch.nn import functional
+    from torch.utils.checkpoint import checkpoint
+
+WIDTH, ROWS = 64, 128
+
+
+def mixture(width=WIDTH, dropout=0.1):
+    """A model with what makes swapping hard: in-place operators, noise, statistics, a branch."""
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(inplace=True),
+                         nn.Dropout(dropout), nn.Linear(width, 2 * width), nn.GLU(), nn.RReLU(),
+                         nn.Linear(width, width))
+
+
+def squares(model, rows=ROWS):
+    return model(torch.randn(rows, WIDTH)).square().mean()
+
+
+def keep_all(trace, plan):
+    """A plan of a trace that keeps everything, in the form of another plan."""
+    known = {(entry["op"], entry["slot"]) for entry in plan["tensors"]}
+    assert known <= {(one["op"], one["slot"]) for one in trace["storages"]}
+    return {**plan, "tensors": [{**entry, "action": "keep"} for entry in plan["tensors"]]}
+
+
+def training(model, step, around=None, steps=4):
+    """Losses and all tensors of a model after some steps of SGD."""
+    torch.manual_seed(2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    losses = []
+    for number in range(steps):
+        optimizer.zero_grad()
+        if around is None:
+            losses.append(step(model, number))
+        else:
+            with around:
+                losses.append(step(model, number))
+        optimizer.step()
+    return losses, list(model.state_dict().values()), torch.get_rng_state()
+
+
+def simple(model, number):
+    loss = squares(model)
+    loss.backward()
+    return loss.item()
+
+
+@needs(torch, "torch")
+class Case(unittest.TestCase):
+    def offload(self, model=None, budget="60%", **options):
+        made = planezip.torch.offload(model, budget, log=False, **options)
+        self.addCleanup(made.close)
+        return made
+
+    def check_same(self, step=simple, build=mixture, steps=4, **options):
+        """Training within a budget leaves the same bits; the Offload of it."""
+        model = build()
+        around = self.offload(model, **options)
+        expected = training(build(), step, steps=steps)
+        found = training(model, step, around, steps)
+        self.assertEqual(found[0], expected[0])
+        for one, two in zip([*found[1], found[2]], [*expected[1], expected[2]], strict=True):
+            self.assertTrue(torch.equal(one, two))
+        return around
+
+
+class Plans(Case):
+    def test_budgets(self):
+        for budget in ("90%", "60%", "40%", 1):
+            with self.subTest(budget=budget):
+                self.check_same(budget=budget)
+
+    def test_plan_is_within_the_budget_and_runs(self):
+        around = self.check_same()
+        report = around.report()
+        self.assertEqual((report.steps, report.plans, report.problems), (4, 1, ()))
+        self.assertLessEqual(report.planned_peak_bytes, report.budget_bytes)
+        self.assertLess(report.budget_bytes, report.unplanned_peak_bytes)
+        self.assertGreater(report.seen["swapped"], 0)
+        self.assertGreater(report.swapped_bytes, report.coded_bytes)
+        self.assertEqual(report.seen["swapped"],
+                         sum(row["action"] == "swap" for row in report.tensors))
+        json.dumps(report.as_dict())
+        self.assertIn("swapped to memory at ratio", str(report))
+
+    def test_swap_and_keep(self):
+        self.assertGreater(self.check_same(plan="swap").report().seen["swapped"], 0)
+        self.assertNotIn("swapped", self.check_same(plan="keep").report().seen)
+
+    def test_disk_and_link(self):
+        with tempfile.TemporaryDirectory() as folder:
+            around = self.check_same(tier="disk", directory=folder, link="1GB/s", codec="planezip")
+            self.assertEqual(list(Path(folder).iterdir()), [])
+        self.assertIn("an emulated link of 1 GB/s", around.report().line())
+
+    def test_all_that_is_saved_returns_to_nothing(self):
+        around = self.check_same(plan="swap")
+        gc.collect()
+        self.assertEqual(around.stats()["pool"]["used_bytes"], 0)
+        self.assertEqual(around.stats()["engine"]["swaps"], 0)
+
+    def test_plan_of_a_function_and_of_a_file(self):
+        around = self.check_same()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "plan.json")
+            path.write_text(json.dumps(around.plan))
+            model = mixture()
+            self.assertEqual(self.offload(model, plan=path).plan_option, around.plan)
+            other = self.check_same(plan=lambda trace: keep_all(trace, around.plan))
+        self.assertNotIn("swapped", other.report().seen)
+
+    def test_equal_runs_have_equal_traces_but_for_times(self):
+        traces = [self.check_same().trace for _ in range(2)]
+        for trace in traces:
+            for op in trace["ops"]:
+                op["bytes"] = 0
+        self.assertEqual(*traces)
+
+    def test_program_takes_trace_plan_and_platform(self):
+        around = self.check_same()
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "trace.json").write_text(json.dumps(around.trace))
+            Path(folder, "plan.json").write_text(json.dumps(around.plan))
+            around.platform(Path(folder, "platform.json"))
+            around.timeline(Path(folder, "timeline.json"))
+            done = subprocess.run(
+                [sys.executable, "-m", "planezip", "simulate", "--trace", "trace.json", "--plan",
+                 "plan.json", "--platform", "platform.json", "--json"], cwd=folder,
+                capture_output=True, text=True)
+            timeline = json.loads(Path(folder, "timeline.json").read_text())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        kinds = {event.get("cat") for event in timeline["traceEvents"]}
+        self.assertLessEqual({"step", "swap-out", "prefetch"}, kinds)
+        self.assertEqual({event["pid"] for event in timeline["traceEvents"]}, {1, 2})
+
+
+class Autograd(Case):
+    def test_other_batch_is_profiled_again(self):
+        def step(model, number):
+            loss = squares(model, ROWS if number < 3 else 2 * ROWS)
+            loss.backward()
+            return loss.item()
+
+        self.assertEqual(self.check_same(step, steps=6).plans, 2)
+
+    def test_accumulation(self):
+        def step(model, number):
+            return [simple(model, number) for _ in range(3)]
+
+        self.assertEqual(len(self.check_same(step).planned), 3)
+
+    def test_two_forwards_before_a_backward(self):
+        def step(model, number):
+            loss = squares(model) + squares(model)
+            loss.backward()
+            return loss.item()
+
+        self.check_same(step)
+
+    def test_evaluation_between(self):
+        def step(model, number):
+            with torch.no_grad():
+                model.eval()
+                before = squares(model).item()
+                model.train()
+            return before, simple(model, number)
+
+        self.check_same(step)
+
+    def test_graph_that_is_retained(self):
+        def step(model, number):
+            loss = squares(model)
+            loss.backward(retain_graph=True)
+            loss.backward()
+            return loss.item()
+
+        self.check_same(step, plan="swap")
+        self.check_same(step)
+
+    def test_gradient_of_a_gradient(self):
+        def step(model, number):
+            inputs = torch.randn(ROWS, WIDTH, requires_grad=True)
+            gradient, = torch.autograd.grad(model(inputs).square().sum(), inputs,
+                                            create_graph=True)
+            loss = gradient.square().mean()
+            loss.backward()
+            return loss.item()
+
+        def build():
+            torch.manual_seed(1)
+            return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH))
+
+        self.check_same(step, build, plan="swap")
+        self.check_same(step, build)
+
+    def test_checkpoints_of_both_kinds(self):
+        for reentrant in (True, False):
+            def step(model, number, reentrant=reentrant):
+                inputs = torch.randn(ROWS, WIDTH, requires_grad=True)
+                middle = checkpoint(model[:4], inputs, use_reentrant=reentrant)
+                loss = model[4:](middle).square().mean()
+                loss.backward()
+                return loss.item()
+
+            with self.subTest(reentrant=reentrant):
+                self.check_same(step)
+                self.check_same(step, plan="swap")
+
+    def test_autocast(self):
+        def step(model, number):
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = squares(model)
+            loss.backward()
+            return loss.item()
+
+        self.check_same(step)
+
+    def test_hooks_inside(self):
+        def step(model, number):
+            with torch.autograd.graph.save_on_cpu():
+                middle = model[:4](torch.randn(ROWS, WIDTH))
+            loss = model[4:](middle).square().mean()
+            loss.backward()
+            return loss.item()
+
+        self.check_same(step)
+
+    def test_recurrent(self):
+        def build():
+            torch.manual_seed(1)
+            return nn.LSTM(WIDTH, WIDTH, 2, dropout=0.2, batch_first=True)
+
+        def step(model, number):
+            loss = model(torch.randn(16, 8, WIDTH))[0].square().mean()
+            loss.backward()
+            return loss.item()
+
+        self.check_same(step, build, plan="swap")
+        self.check_same(step, build)
+
+    def test_exception_in_a_step(self):
+        model = mixture()
+        around = self.offload(model)
+        for _ in range(2):
+            with around:
+                simple(model, 0)
+        with self.assertRaisesRegex(ValueError, "mine"), around:
+            squares(model)
+            raise ValueError("mine")
+        with around:
+            simple(model, 0)
+        self.assertEqual((around.plans, around.last.differs), (1, None))
+
+    def test_steps_do_not_nest(self):
+        around = self.offload(mixture())
+        with around, self.assertRaisesRegex(RuntimeError, "under way already"):
+            around.__enter__()
+
+    def test_threads_have_offloads_of_their_own(self):
+        errors = []
+
+        def train():
+            try:
+                model = mixture(dropout=0)
+                around = planezip.torch.offload(model, plan="swap", log=False)
+                for _ in range(3):
+                    with around:
+                        simple(model, 0)
+                around.close()
+            except Exception as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=train) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(errors, [])
+
+
+class Tensors(Case):
+    def gradient(self, function, *inputs):
+        """The gradients of a function with everything swapped, which must be those without; in the
+        profile, and in the step after it."""
+        swap, made = self.offload(plan="swap"), []
+        for around in (None, swap, swap):
+            given = [tensor.clone().requires_grad_() for tensor in inputs]
+            if around is None:
+                function(*given).sum().backward()
+            else:
+                with around:
+                    function(*given).sum().backward()
+            made.append([tensor.grad for tensor in given])
+        for plain, *others in zip(*made, strict=True):
+            for other in others:
+                self.assertTrue(torch.equal(plain, other))
+        self.assertEqual((swap.plans, swap.last.differs), (1, None))
+        return swap
+
+    def test_views(self):
+        square = torch.randn(64, 64)
+        for view in (lambda x: x.t(), lambda x: x[:, 1:], lambda x: x[::2],
+                     lambda x: x.view(8, 8, 64).permute(2, 0, 1), lambda x: x.expand(3, 64, 64)):
+            self.gradient(lambda x, view=view: view(x * 2).square(), square)
+
+    def test_matrix_times_its_transpose(self):
+        around = self.gradient(lambda x: (x * 2) @ (x * 2).t(), torch.randn(64, 64))
+        self.assertEqual(around.report().seen["swapped"], 2)
+        around = self.gradient(lambda x: (lambda y: y @ y.t())(x * 2), torch.randn(64, 64))
+        self.assertEqual(around.report().seen["swapped"], 1)
+        self.assertEqual(around.report().seen["shared"], 1)
+
+    def test_slices_of_one_storage_move_once(self):
+        def attention(x):
+            query, key, value = (x * 2).chunk(3, 1)
+            return (query @ key.t()).softmax(1) @ value
+
+        self.assertIn("shared", self.gradient(attention, torch.randn(64, 192)).report().seen)
+
+    def test_types_and_sizes(self):
+        for dtype in (torch.float64, torch.bfloat16, torch.float16, torch.complex64):
+            self.gradient(lambda x: ((x * 2) * (x * 2)).abs(), torch.randn(2000).to(dtype))
+        for shape in ((), (0,), (0, 5), (1, 0), (3,)):
+            self.gradient(lambda x: (x * 2).square(), torch.randn(shape))
+        self.gradient(lambda x: ((x * 2).conj() * (x * 2).conj()).abs(), torch.randn(2000) + 0j)
+
+    def test_indices_and_masks(self):
+        self.gradient(lambda x: functional.max_pool1d((x * 2), 2), torch.randn(4, 8, 512))
+        self.gradient(lambda x: (x * 2).masked_fill(x > 0, 0).square(), torch.randn(4000))
+
+    def test_sparse(self):
+        matrix = torch.eye(64).to_sparse()
+        self.gradient(lambda x: torch.sparse.mm(matrix, x * 2).square(), torch.randn(64, 64))
+
+    def test_special_values(self):
+        values = torch.tensor([float("nan"), float("inf"), -0.0, 1e-40]).repeat(1000)
+        around = self.offload(plan="swap")
+        for _ in range(2):
+            with around:
+                start = torch.ones(4000, requires_grad=True)
+                (start * values.clone()).backward(torch.ones(4000))
+            self.assertTrue(torch.equal(start.grad.view(torch.int32), values.view(torch.int32)))
+        self.assertEqual(around.report().seen["swapped"], 1)
+
+    def test_parameters_stay(self):
+        layer = nn.Linear(512, 512)
+        for model in (layer, None):
+            around = self.offload(model, plan="swap")
+            for _ in range(2):
+                with around:
+                    layer(torch.randn(4, 512, requires_grad=True)).sum().backward()
+            self.assertEqual(around.moved()[0], 0)
+
+    def test_changes_in_place_are_found(self):
+        def step(changes):
+            start = torch.randn(5000, requires_grad=True)
+            middle = start * 2
+            end = middle * middle
+            if changes:
+                middle.add_(1)
+            end.sum().backward()
+
+        for plan, link in (("keep", None), ("swap", "100kB/s")):
+            around = self.offload(plan=plan, link=link)
+            for changes in (False, True):
+                with self.subTest(plan=plan, changes=changes), around:
+                    if changes:
+                        with self.assertRaisesRegex(RuntimeError, "modified by an inplace"):
+                            step(changes)
+                    else:
+                        step(changes)
+
+    def test_function_that_asks_twice(self):
+        class Twice(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x * 3)
+                return x * 3
+
+            @staticmethod
+            def backward(ctx, gradient):
+                one, = ctx.saved_tensors
+                two, = ctx.saved_tensors
+                return gradient * one * two
+
+        self.gradient(Twice.apply, torch.randn(4000))
+
+    def test_nothing_stays_of_a_loss_that_is_forgotten(self):
+        model = mixture()
+        around = self.offload(model, plan="swap")
+        for _ in range(2):
+            with around:
+                simple(model, 0)
+        with around:
+            loss = squares(model)
+            del loss
+        gc.collect()
+        self.assertEqual([one for one in gc.get_objects()
+                          if type(one) in (Handle, Swapped)], [])
+
+
+class Options(Case):
+    def test_amounts(self):
+        self.assertEqual(parse_bytes("budget", "2GiB"), 2 << 30)
+        self.assertEqual(parse_bytes("budget", "1.5 MB"), 1500000)
+        self.assertEqual(parse_budget("50%"), (None, 0.5))
+        self.assertEqual(parse_rate("1.5GB/s"), 1500000000)
+        self.assertEqual(parse_rate(None), 0)
+        for text in ("", "2 parsecs", "0", "-1GiB", "%", "-5%"):
+            with self.assertRaisesRegex(ValueError, "planezip: budget is"):
+                parse_budget(text)
+        with self.assertRaisesRegex(ValueError, "planezip: link is '3GB'"):
+            parse_rate("3GB")
+
+    def test_wrong_options(self):
+        for options, text in (({"tier": "tape"}, "tier is 'tape'; known are memory, disk"),
+                              ({"tier": "disk"}, "needs a directory")):
+            with self.assertRaisesRegex(ValueError, text):
+                planezip.torch.offload(**options)
+        with self.assertRaises(TypeError):
+            planezip.torch.offload(nonsense=1)
+
+    def test_closed(self):
+        around = planezip.torch.offload()
+        around.close()
+        around.close()
+        with self.assertRaisesRegex(RuntimeError, "is closed"):
+            around.__enter__()
