@@ -9,6 +9,7 @@ extern const verb verb_decompress;
 extern const verb verb_test;
 extern const verb verb_list;
 extern const verb verb_stream;
+extern const verb verb_ibp;
 extern const verb verb_measure;
 extern const verb verb_bench;
 extern const verb verb_trace;

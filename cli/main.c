@@ -13,9 +13,9 @@
 #include <string.h>
 
 static const verb *const verbs[] = {
-    &verb_compress, &verb_decompress, &verb_test,   &verb_list,     &verb_stream,   &verb_measure,
-    &verb_bench,    &verb_trace,      &verb_ratios, &verb_plan,     &verb_simulate, &verb_sweep,
-    &verb_fit,      &verb_explain,    &verb_diff,   &verb_platform, &verb_hw};
+    &verb_compress, &verb_decompress, &verb_test,    &verb_list,   &verb_stream,   &verb_ibp,
+    &verb_measure,  &verb_bench,      &verb_trace,   &verb_ratios, &verb_plan,     &verb_simulate,
+    &verb_sweep,    &verb_fit,        &verb_explain, &verb_diff,   &verb_platform, &verb_hw};
 
 static int print_help(void)
 {
