@@ -203,8 +203,7 @@ static void bench_fetch(size_t mib)
 int main(int argc, char **argv)
 {
     static const size_t row_bytes[] = {128, 512, 1024, 4096};
-    uint8_t *const raw = memory(MEMORY_BYTES), *const packed = memory(MEMORY_BYTES);
-    uint8_t *const to = memory(MEMORY_BYTES);
+    uint8_t *raw, *packed, *to;
 
     if (argc > 1)
         runs = (unsigned)strtoul(argv[1], NULL, 10);
@@ -212,6 +211,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "Usage: ibp_bench [RUNS [MIB]]\n");
         return 2;
     }
+    raw = memory(MEMORY_BYTES);
+    packed = memory(MEMORY_BYTES);
+    to = memory(MEMORY_BYTES);
     printf("instruction set: %s; GB/s of raw bytes; unpacking also in parts of memcpy's rate\n\n"
            " w   row    b   saved memcpy condense unpack  /copy  slots  learning\n",
            pz_isa_active());

@@ -400,7 +400,7 @@ static int unpack(const char *name, const buffer *content, const packed_file *fi
 static int run_unpack(char **operands, size_t count)
 {
     buffer content;
-    packed_file file;
+    packed_file file = {0};
     int status = output_check(operands[1], options.force, true);
 
     (void)count;
@@ -457,7 +457,7 @@ static int show(const pz_ibp_table *table, const packed_file *rows)
 static int run_show(char **operands, size_t count)
 {
     buffer content;
-    packed_file file;
+    packed_file file = {0};
     pz_ibp_table *table;
     int status = input_read(operands[0], &content);
 

@@ -230,7 +230,7 @@ static size_t stored_bytes_of(const pz_ibp_shape *shape)
 pz_status pz_ibp_table_stored_bytes(const void *start, size_t start_bytes, size_t *bytes,
                                     pz_diag *diag)
 {
-    pz_ibp_shape shape;
+    pz_ibp_shape shape = {0};
     const pz_status status = read_start(start, start_bytes, &shape, diag);
 
     if (status == PZ_OK)
@@ -242,7 +242,7 @@ pz_status pz_ibp_table_load(const void *stored, size_t stored_bytes, pz_ibp_tabl
                             pz_diag *diag)
 {
     const uint8_t *const bytes = stored;
-    pz_ibp_shape shape;
+    pz_ibp_shape shape = {0};
     size_t end;
     pz_status status = read_start(bytes, stored_bytes, &shape, diag);
 

@@ -17,7 +17,8 @@ for command in compress decompress test list "stream encode" "stream decode" mea
     fit explain diff "platform list" "platform show" hw; do
     prints "$command is in the list of verbs" "^  $command "
 done
-for command in "stream encode" "stream decode" "trace show" "trace check" "ratios show" \
+for command in "stream encode" "stream decode" "ibp learn" "ibp pack" \
+    "ibp unpack" "ibp show" "trace show" "trace check" "ratios show" \
     "ratios compare" "ratios update" "platform list" "platform show"; do
     # shellcheck disable=SC2086 # two words
     run 0 "--help of $command" $command --help
