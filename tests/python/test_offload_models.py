@@ -1,0 +1,306 @@
+"""planezip.torch.offload() on real and on random models: training within a budget leaves the same
+losses, parameters, gradients and random numbers, to the last bit; and what happens when a tier is
+full, a process dies, or several train together.
+
+PZ_RANDOM_MODELS: how many random models, 20 by default.
+"""
+import gc
+import itertools
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+from support import needs, optional
+
+torch = optional("torch")
+ready = torch and optional("torchvision") and optional("transformers")
+if ready:
+    import planezip.torch
+    import random_models
+    import training
+
+BUDGETS = ("70%", "50%", "30%")
+TIERS = ("memory", "disk")
+STEPS = 20
+RANDOM_MODELS = int(os.environ.get("PZ_RANDOM_MODELS", 20))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def offload(self, model, tier="memory", **options):
+        """An offload without a line in the log, closed at the end of the test."""
+        options.setdefault("log", False)
+        made = planezip.torch.offload(
+            model, tier=tier, directory=self.folder if tier == "disk" else None, **options)
+        self.addCleanup(made.close)
+        return made
+
+    def python(self, program, *arguments, **options):
+        """A process that runs a program in Python with this one's modules."""
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)),
+                           OMP_NUM_THREADS="1")
+        return subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), *arguments],
+                                env=environment, text=True, **options)
+
+
+@needs(ready, "torch with torchvision and transformers")
+class Models(Case):
+    def check(self, name):
+        """Budgets and tiers beside one plain training; the last of each swaps all that it can."""
+        task = training.TASKS[name]
+        plain = training.train(task, STEPS)
+        for budget, tier, plan in (*itertools.product(BUDGETS, TIERS, ("auto",)),
+                                   *itertools.product(BUDGETS[:1], TIERS, ("swap",))):
+            with self.subTest(budget=budget, tier=tier, plan=plan):
+                self.check_one(task, plain, budget=budget, tier=tier, plan=plan)
+
+    def check_one(self, task, plain, **options):
+        made = []
+
+        def wrap(model):
+            made.append(self.offload(model, **options))
+            return made[0]
+
+        within = training.train(task, STEPS, wrap)
+        self.assertEqual(within.differences(plain), [])
+        if options["plan"] == "swap":
+            out = made[0].stats()["engine"]["directions"]["out"]
+            self.assertGreater(out["transfers"], STEPS)
+        made[0].close()
+
+    def test_resnet50(self):
+        self.check("resnet50")
+
+    def test_vit(self):
+        self.check("vit")
+
+    def test_gpt2(self):
+        self.check("gpt2")
+
+    def test_unet(self):
+        self.check("unet")
+
+
+@needs(ready, "torch with torchvision and transformers")
+class RandomModels(Case):
+    """Each with a budget, a tier, a codec and a way to train of its own."""
+    def options(self, seed):
+        codec = ("planezip2", "planezip", None)[seed // 6 % 3]
+        return {"budget": BUDGETS[seed % 3], "tier": TIERS[seed // 3 % 2], "codec": codec,
+                "plan": ("auto", "auto", "swap")[seed // 4 % 3], "seed": seed}
+
+    def train(self, seed, within):
+        """Losses, gradients, buffers and where the generator stands, after some steps."""
+        torch.manual_seed(seed)
+        model = random_models.RandomModel(seed).train()
+        batch = random_models.batch_of(model).requires_grad_()
+        offload = self.offload(model, **self.options(seed)) if within else None
+        step = (self.accumulated, self.twice_forward, self.twice_backward, self.plain)[seed % 4]
+        losses = []
+        for i in range(5):
+            run = offload(step) if offload else step
+            losses.append(run(model, batch))
+            if i == 2: # what does not train, between steps
+                model.eval()(batch.detach())
+                model.train()
+        if offload:
+            offload.close()
+        return [*losses, *model.buffers(), batch.grad, torch.get_rng_state(),
+                *(p.grad for p in model.parameters() if p.grad is not None)]
+
+    @staticmethod
+    def plain(model, batch):
+        loss = model(batch)
+        loss.backward()
+        return loss.detach()
+
+    @staticmethod
+    def accumulated(model, batch):
+        return RandomModels.plain(model, batch) + RandomModels.plain(model, batch * 0.5)
+
+    @staticmethod
+    def twice_forward(model, batch):
+        one, two = model(batch), model(batch * 0.5)
+        (one + two).backward()
+        return one.detach()
+
+    @staticmethod
+    def twice_backward(model, batch):
+        loss = model(batch)
+        loss.backward(retain_graph=True)
+        loss.backward()
+        return loss.detach()
+
+    def test_the_same_bits(self):
+        for seed in range(RANDOM_MODELS):
+            with self.subTest(seed=seed):
+                plain, within = self.train(seed, False), self.train(seed, True)
+                self.assertEqual(len(plain), len(within))
+                self.assertEqual([i for i, (one, two) in enumerate(zip(plain, within))
+                                  if not training.same(one, two)], [])
+
+
+def perceptron(layers=6):
+    return torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU())
+                                 for _ in range(layers)))
+
+
+def steps_of(model, step, count):
+    """Losses of some steps on the same batch, each with gradients of its own."""
+    batch, losses = torch.ones(64, 256), []
+    for _ in range(count):
+        model.zero_grad()
+        losses.append(step(model, batch))
+    return losses
+
+
+def step_of_squares(model, batch):
+    loss = model(batch).square().mean()
+    loss.backward()
+    return loss.detach()
+
+
+@needs(ready, "torch with torchvision and transformers")
+class Failures(Case):
+    """A tier without room keeps tensors, and a step that has failed can be tried again."""
+    def check_same(self, offload, model):
+        wanted = steps_of(model, step_of_squares, 1)[0]
+        gradient = model[0][0].weight.grad.clone()
+        for loss in steps_of(model, offload(step_of_squares), 4):
+            self.assertTrue(training.same(loss, wanted))
+        self.assertTrue(training.same(model[0][0].weight.grad, gradient))
+
+    def test_host_budget_exhausted(self):
+        model = perceptron()
+        offload = self.offload(model, budget="30%", plan="swap", host_budget="128KiB", codec=None)
+        self.check_same(offload, model)
+        self.assertLessEqual(offload.stats()["pool"]["peak_bytes"], 128 << 10)
+        self.assertGreater(offload.stats()["engine"]["directions"]["out"]["failed"], 0)
+
+    def test_disk_full(self):
+        model = perceptron()
+        offload = self.offload(model, "disk", budget="30%", plan="swap")
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 17, before[1]))
+        try:
+            self.check_same(offload, model)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        failed = offload.stats()["engine"]["directions"]["out"]["failed"]
+        self.assertGreater(failed, 0)
+        self.check_same(offload, model) # there is room again
+        self.assertEqual(offload.stats()["engine"]["directions"]["out"]["failed"], failed)
+
+    def test_a_step_that_failed_can_be_retried(self):
+        model = perceptron()
+        offload = self.offload(model, "disk", budget="30%", plan="swap")
+
+        def fails(model, batch):
+            model(batch)
+            raise ArithmeticError("in the middle")
+
+        for _ in range(3):
+            with self.assertRaisesRegex(ArithmeticError, "in the middle"):
+                steps_of(model, offload(fails), 1)
+            self.check_same(offload, model)
+
+    def test_killed_in_the_middle_of_a_step(self):
+        """Nothing is left in the directory, where there was a file without a name."""
+        child = self.python("""
+            import sys, time
+            import torch, planezip.torch
+            from test_offload_models import perceptron
+            model = perceptron()
+            offload = planezip.torch.offload(model, "1MiB", tier="disk", directory=sys.argv[1],
+                                             plan="swap")
+            with offload:
+                loss = model(torch.ones(64, 256)).sum()
+                offload.store.engine.wait()
+                print(offload.stats()["engine"]["disk_bytes"], flush=True)
+                time.sleep(600)
+            """, str(self.folder), stdout=subprocess.PIPE)
+        with child:
+            self.assertGreater(int(child.stdout.readline()), 0)
+            files = [os.readlink(path) for path in Path(f"/proc/{child.pid}/fd").iterdir()]
+            self.assertTrue([name for name in files if name.startswith(str(self.folder))])
+            child.send_signal(signal.SIGKILL)
+        self.assertEqual(child.returncode, -signal.SIGKILL)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+
+def resident_bytes():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+@needs(ready, "torch with torchvision and transformers")
+class Memory(Case):
+    def test_flat_over_many_steps(self):
+        """Neither objects nor memory grow from step 100 to step 500."""
+        for tier in TIERS:
+            with self.subTest(tier):
+                model = perceptron()
+                offload = self.offload(model, tier, budget="30%")
+                steps_of(model, offload(step_of_squares), 100)
+                gc.collect()
+                objects, resident = len(gc.get_objects()), resident_bytes()
+                steps_of(model, offload(step_of_squares), 400)
+                gc.collect()
+                self.assertLess(len(gc.get_objects()) - objects, 200)
+                self.assertLess(resident_bytes() - resident, 16 << 20)
+                self.assertEqual(offload.stats()["engine"]["swaps"], 0)
+
+
+@needs(ready, "torch with torchvision and transformers")
+class Distributed(Case):
+    PROGRAM = """
+        import sys
+        import torch, planezip.torch, training
+        from torch.nn.parallel import DistributedDataParallel
+        rank, port, how, path = int(sys.argv[1]), *sys.argv[2:]
+        torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}",
+                                             rank=rank, world_size=2)
+        torch.manual_seed(1)
+        task = training.TASKS["unet"]
+        model = DistributedDataParallel(task.build().train())
+        torch.manual_seed(rank)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        step = training.step_of(task, model, optimizer)
+        if how == "within":
+            step = planezip.torch.offload(model, "40%", log=False)(step)
+        losses = []
+        for _ in range(6):
+            losses.append(step(task.batch()))
+            optimizer.step()
+        torch.save([*losses, *model.state_dict().values()], path)
+        torch.distributed.destroy_process_group()
+        """
+
+    def run_ranks(self, port, how):
+        paths = [self.folder / f"{how}{rank}" for rank in range(2)]
+        ranks = [self.python(self.PROGRAM, str(rank), str(port), how, str(path))
+                 for rank, path in enumerate(paths)]
+        self.assertEqual([rank.wait(300) for rank in ranks], [0, 0])
+        return [torch.load(path) for path in paths]
+
+    def test_two_ranks(self):
+        port = 20000 + os.getpid() % 20000
+        plain, within = (self.run_ranks(port + i, how) for i, how in enumerate(("plain", "within")))
+        for rank in range(2):
+            self.assertTrue(all(map(training.same, plain[rank], within[rank])))
+        # What ranks exchange is what they share: parameters, not losses.
+        self.assertFalse(training.same(plain[0][0], plain[1][0]))
+
+
+if __name__ == "__main__":
+    unittest.main()
