@@ -1,0 +1,359 @@
+/* Template, parameter PZ_W: modes I and D of format 2 (docs/format2.md, "Modes I and D"): their
+ * cost, and how they are written.  The planes are made by all lanes, block by block; then a lane
+ * has a block, and cuts its numbers as the CPU does. */
+
+/* What a lane knows of its block, in warp->block. */
+enum { PZ_CAT(cut) = 0 };
+
+/* Counters, beside those of the levels: all escaped quotients, ORed: two words. */
+enum { PZ_CAT(quotients_seen) = 16 };
+
+PZI_FN PZ_SYMBOL PZ_CAT(ordered)(PZ_SYMBOL s, uint32_t e)
+{
+    return e != 0 && s >> (PZ_W - 1) != 0
+               ? (PZ_SYMBOL)(s ^ (PZ_SYMBOL)((PZ_SYMBOL) ~(PZ_SYMBOL)0 >> 1))
+               : s;
+}
+
+/* z of symbol i; of symbols that do not exist it is 0. */
+PZI_FN PZ_SYMBOL PZ_CAT(number)(PZ_LOCAL const PZ_SYMBOL *symbols, uint32_t n, uint32_t e,
+                                uint32_t differences, uint32_t i)
+{
+    const PZ_SYMBOL symbol = symbols[i];
+    PZ_SYMBOL d;
+
+    if (!differences || i >= n)
+        return symbol;
+    d = (PZ_SYMBOL)(PZ_CAT(ordered)(symbol, e) - PZ_CAT(ordered)(symbols[i == 0 ? 0 : i - 1], e));
+    return (PZ_SYMBOL)((PZ_SYMBOL)(d << 1) ^ (PZ_SYMBOL)(0 - (d >> (PZ_W - 1))));
+}
+
+/* Row `lane` of the matrix of the numbers of block b. */
+PZI_FN uint32_t PZ_CAT(pack_numbers)(PZ_LOCAL const PZ_SYMBOL *symbols, uint32_t n, uint32_t e,
+                                     uint32_t differences, uint32_t b, uint32_t lane)
+{
+    uint32_t row = 0;
+
+#if PZ_W == 64
+    row = (uint32_t)(PZ_CAT(number)(symbols, n, e, differences, b * PZ_N + lane % 16) >>
+                     (lane / 16 * 32));
+#else
+    for (uint32_t q = 0; q < 32 / PZ_W; q++)
+        row |= (uint32_t)PZ_CAT(number)(symbols, n, e, differences, b * PZ_N + 32 * q + lane)
+               << (PZ_W * q);
+#endif
+    return row;
+}
+
+/* Planes of the numbers of some blocks of n symbols. */
+PZI_FN void PZ_CAT(number_planes)(PZ_LOCAL PZ_WARP *warp, PZ_LOCAL const PZ_SYMBOL *symbols,
+                                  const struct PZ_CAT(sample) * blocks, uint32_t n, uint32_t e,
+                                  uint32_t differences)
+{
+    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
+    PZ_LANE_VAR(uint32_t, row);
+
+    for (uint32_t k = 0; k < blocks->count; k++) {
+        const uint32_t b = blocks->first + k * blocks->step;
+
+        for (PZ_EACH_LANE(lanes))
+            row[PZ_SLOT] = PZ_CAT(pack_numbers)(symbols, n, e, differences, b, lane);
+        pzi_transpose32(lanes, row);
+        for (PZ_EACH_LANE(lanes))
+            warp->planes.word[b * PZI_BLOCK_WORDS + lane] = row[PZ_SLOT];
+    }
+    PZ_SYNC(lanes);
+}
+
+/* Plane j, also where it is beyond the last. */
+PZI_FN PZ_WIDE PZ_CAT(plane_or_zero)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, uint32_t j)
+{
+    return j < PZ_W ? PZ_CAT(get_plane)(warp, b, j) : PZ_P(of)(0, 0);
+}
+
+PZI_FN uint32_t PZ_CAT(bit_length)(PZ_LOCAL const PZ_WARP *warp, uint32_t b)
+{
+    uint32_t length = PZ_W;
+
+    while (length > 0 && PZ_P(is_zero)(PZ_CAT(get_plane)(warp, b, length - 1)))
+        length--;
+    return length;
+}
+
+/* What numbers cost that are cut at k, but for the N (k + 1) bits that each block has. */
+PZI_FN uint32_t PZ_CAT(quotients_cost)(PZ_WIDE q0, PZ_WIDE q1, PZ_WIDE q2, PZ_WIDE high)
+{
+    const PZ_WIDE four = PZ_P(or)(q2, high);
+    const PZ_WIDE five = PZ_P(or)(PZ_P(and)(PZ_P(or)(q0, q1), q2), high);
+    const PZ_WIDE six = PZ_P(or)(PZ_P(and)(q1, q2), high);
+
+    return PZ_P(count)(PZ_P(or)(PZ_P(without)(q0, four), five)) +
+           2 * PZ_P(count)(PZ_P(without)(q1, four)) + 4 * PZ_P(count)(four) + 12 * PZ_P(count)(six);
+}
+
+/* The canonical cut of block b: k, and 128 if it is exact. */
+PZI_FN uint32_t PZ_CAT(cut_of)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, uint32_t *cost)
+{
+    const uint32_t length = PZ_CAT(bit_length)(warp, b), least = length > 12 ? length - 12 : 0;
+    PZ_WIDE high = PZ_P(of)(0, 0), q0 = high, q1 = high, q2 = high;
+    uint32_t best = length | 128;
+
+    *cost = length * PZ_N;
+    for (uint32_t k = length; k-- > least;) {
+        uint32_t with_k;
+
+        high = PZ_P(or)(high, q2);
+        q2 = q1;
+        q1 = q0;
+        q0 = PZ_CAT(get_plane)(warp, b, k);
+        with_k = PZ_N * (k + 1) + PZ_CAT(quotients_cost)(q0, q1, q2, high);
+        if (with_k < *cost || (with_k == *cost && best < 128)) {
+            *cost = with_k;
+            best = k;
+        }
+    }
+    return best;
+}
+
+/* Cost of mode I or D for the sample. */
+PZI_FN uint32_t PZ_CAT(numbers_cost)(PZ_LOCAL PZ_WARP *warp, PZ_LOCAL const PZ_SYMBOL *symbols,
+                                     const struct PZ_CAT(sample) * sample, uint32_t n, uint32_t e,
+                                     uint32_t differences)
+{
+    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
+    PZ_LANE_VAR(uint32_t, cost);
+
+    PZ_CAT(number_planes)(warp, symbols, sample, n, e, differences);
+    for (PZ_EACH_LANE(lanes)) {
+        cost[PZ_SLOT] = 0;
+        if (lane < sample->count) {
+            (void)PZ_CAT(cut_of)(warp, sample->first + lane * sample->step, &cost[PZ_SLOT]);
+            cost[PZ_SLOT] += 8;
+        }
+    }
+    PZ_SYNC(lanes);
+    return pzi_scan(lanes, cost);
+}
+
+/* ---- What is written ------------------------------------------------------------------------ */
+
+/* The symbols of block b whose quotient is at least l = 1 .. 6. */
+PZI_FN PZ_WIDE PZ_CAT(at_least)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, uint32_t l)
+{
+    const uint32_t k = warp->block[PZ_CAT(cut)][b];
+    PZ_WIDE q0, q1, q2, high = PZ_P(of)(0, 0);
+
+    if (k >= 128)
+        return high;
+    q0 = PZ_CAT(plane_or_zero)(warp, b, k);
+    q1 = PZ_CAT(plane_or_zero)(warp, b, k + 1);
+    q2 = PZ_CAT(plane_or_zero)(warp, b, k + 2);
+    for (uint32_t j = k + 3; j < PZ_W; j++)
+        high = PZ_P(or)(high, PZ_CAT(get_plane)(warp, b, j));
+    switch (l) {
+    case 1:
+        return PZ_P(or)(PZ_P(or)(q0, q1), PZ_P(or)(q2, high));
+    case 2:
+        return PZ_P(or)(q1, PZ_P(or)(q2, high));
+    case 3:
+        return PZ_P(or)(PZ_P(and)(q0, q1), PZ_P(or)(q2, high));
+    case 4:
+        return PZ_P(or)(q2, high);
+    case 5:
+        return PZ_P(or)(PZ_P(and)(PZ_P(or)(q0, q1), q2), high);
+    default:
+        return PZ_P(or)(PZ_P(and)(q1, q2), high);
+    }
+}
+
+/* Cuts all blocks, and counts what the levels have. */
+PZI_FN void PZ_CAT(cut_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint32_t e, uint32_t differences)
+{
+    PZ_CAT(clear)(&warp->lanes, warp->count, PZI_COUNTERS);
+    for (PZ_EACH_LANE(&warp->lanes)) {
+        PZ_WIDE escapes;
+        uint32_t cost;
+
+        if (lane >= PZ_CAT(blocks_of)(n))
+            continue;
+        warp->block[PZ_CAT(cut)][lane] = PZ_CAT(cut_of)(warp, lane, &cost);
+        for (uint32_t l = 1; l < PZI_LEVELS; l++)
+            PZ_ADD32(&warp->count[PZ_CAT(level_bits) + l],
+                     PZ_P(count)(PZ_CAT(at_least)(warp, lane, l)));
+        escapes = PZ_CAT(at_least)(warp, lane, 6);
+        PZ_ADD32(&warp->count[PZ_CAT(escapes)], PZ_P(count)(escapes));
+        for (; !PZ_P(is_zero)(escapes); escapes = PZ_P(rest)(escapes))
+            PZ_CAT(or_symbol)
+        (&warp->count[PZ_CAT(quotients_seen)],
+         (PZ_SYMBOL)(PZ_CAT(number)(warp->chunk.symbol, n, e, differences,
+                                    lane * PZ_N + PZ_P(lowest)(escapes)) >>
+                     warp->block[PZ_CAT(cut)][lane]));
+    }
+    PZ_SYNC(&warp->lanes);
+}
+
+/* Whether one header serves all blocks. */
+PZI_FN uint32_t PZ_CAT(cuts_are_equal)(PZ_LOCAL PZ_WARP *warp, uint32_t nb)
+{
+    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
+    PZ_LANE_VAR(uint32_t, differs);
+    uint32_t any;
+
+    for (PZ_EACH_LANE(lanes))
+        differs[PZ_SLOT] =
+            lane < nb && warp->block[PZ_CAT(cut)][lane] != warp->block[PZ_CAT(cut)][0];
+    PZ_BALLOT(lanes, any, differs);
+    return any == 0;
+}
+
+/* The planes of all blocks from byte `at` on; returns where they end.  Writes nothing if they end
+ * at `room_bytes` or later. */
+PZI_FN uint32_t PZ_CAT(put_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t at,
+                                   uint32_t room_bytes)
+{
+    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
+    PZ_LANE_VAR(uint32_t, begin);
+    uint32_t end;
+
+    for (PZ_EACH_LANE(lanes)) {
+        const uint32_t cut = lane < nb ? warp->block[PZ_CAT(cut)][lane] : 128;
+
+        begin[PZ_SLOT] = ((cut & 127) + (cut < 128)) * (PZ_N / 8);
+    }
+    end = at + pzi_scan(lanes, begin);
+    for (PZ_EACH_LANE(lanes)) {
+        const uint32_t cut = lane < nb ? warp->block[PZ_CAT(cut)][lane] : 128;
+        const uint32_t bit = 8 * (at + begin[PZ_SLOT]);
+
+        if (end >= room_bytes)
+            continue;
+        for (uint32_t j = 0; j < (cut & 127); j++)
+            PZ_CAT(put_plane)(warp, bit + j * PZ_N, PZ_CAT(get_plane)(warp, lane, j), PZ_N);
+        if (cut < 128)
+            PZ_CAT(put_plane)
+        (warp, bit + cut * PZ_N, PZ_CAT(at_least)(warp, lane, 1), PZ_N);
+    }
+    return end;
+}
+
+/* The bits of `bits` at the ones of `mask`, from bit `at` on. */
+PZI_FN void PZ_CAT(put_extract)(PZ_LOCAL PZ_WARP *warp, PZ_WIDE bits, PZ_WIDE mask, uint32_t at)
+{
+    for (uint32_t i = 0; i < PZ_N; i += 32) {
+        const uint32_t word = (uint32_t)(PZ_P(piece)(bits, i / 64) >> i % 64);
+        const uint32_t more = (uint32_t)(PZ_P(piece)(mask, i / 64) >> i % 64);
+
+        if (more != 0)
+            pzi_put_bits(warp->stream.word, at, pzi_extract32(word, more), 32);
+        at += pzi_count32(more);
+    }
+}
+
+PZI_FN void PZ_CAT(put_quotients)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t l, uint32_t at)
+{
+    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
+    PZ_LANE_VAR(uint32_t, before);
+
+    for (PZ_EACH_LANE(lanes))
+        before[PZ_SLOT] = lane < nb ? PZ_P(count)(PZ_CAT(at_least)(warp, lane, l)) : 0;
+    (void)pzi_scan(lanes, before);
+    for (PZ_EACH_LANE(lanes))
+        if (lane < nb)
+            PZ_CAT(put_extract)
+    (warp, PZ_CAT(at_least)(warp, lane, l + 1), PZ_CAT(at_least)(warp, lane, l),
+     8 * at + before[PZ_SLOT]);
+}
+
+/* The escaped quotients, `width` bits each, from byte `at` on. */
+PZI_FN void PZ_CAT(put_escaped)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint32_t e,
+                                uint32_t differences, uint32_t width, uint32_t at)
+{
+    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
+    const uint32_t nb = PZ_CAT(blocks_of)(n);
+    PZ_LANE_VAR(uint32_t, before);
+
+    for (PZ_EACH_LANE(lanes))
+        before[PZ_SLOT] = lane < nb ? PZ_P(count)(PZ_CAT(at_least)(warp, lane, 6)) : 0;
+    (void)pzi_scan(lanes, before);
+    for (PZ_EACH_LANE(lanes)) {
+        uint32_t next = 8 * at + before[PZ_SLOT] * width;
+
+        if (lane >= nb)
+            continue;
+        for (PZ_WIDE left = PZ_CAT(at_least)(warp, lane, 6); !PZ_P(is_zero)(left);
+             left = PZ_P(rest)(left), next += width)
+            pzi_put_bits(warp->stream.word, next,
+                         (PZ_SYMBOL)(PZ_CAT(number)(warp->chunk.symbol, n, e, differences,
+                                                    lane * PZ_N + PZ_P(lowest)(left)) >>
+                                     warp->block[PZ_CAT(cut)][lane]),
+                         width);
+    }
+}
+
+/* Byte 0; at byte `at` the headers of the blocks, and the base symbol. */
+PZI_FN void PZ_CAT(put_number_header)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t flags,
+                                      uint32_t at)
+{
+    const uint32_t count = flags >> 7 ? 1 : nb;
+
+    for (PZ_EACH_LANE(&warp->lanes)) {
+        if (lane < count)
+            pzi_put_bits(warp->stream.word, 8 * (at + lane), warp->block[PZ_CAT(cut)][lane], 8);
+        if (lane != 0)
+            continue;
+        pzi_put_bits(warp->stream.word, 0, flags, 8);
+        if ((flags & 3) == 2)
+            pzi_put_bits(warp->stream.word, 8 * (at + count), warp->chunk.symbol[0], PZ_W);
+    }
+}
+
+/* Bits that each part has, and where the parts begin, in bytes. */
+struct PZ_CAT(plan) {
+    uint32_t flags; /* byte 0 */
+    uint32_t width; /* of an escape */
+    uint32_t headers, blocks, level[PZI_LEVELS], escapes, end;
+};
+
+PZI_FN void PZ_CAT(plan_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t differences,
+                                 struct PZ_CAT(plan) * plan)
+{
+    const PZ_SYMBOL seen = PZ_CAT(ored)(&warp->count[PZ_CAT(quotients_seen)]);
+    const uint32_t is_one = PZ_CAT(cuts_are_equal)(warp, nb);
+
+    plan->width = seen == 0 ? 1 : 64 - PZI_CLZ64((uint64_t)seen);
+    plan->flags = (differences ? 2 : 1) | (plan->width - 1) << 2 | is_one << 7;
+    plan->headers = 1;
+    plan->blocks = plan->headers + (is_one ? 1 : nb) + (differences ? PZ_W / 8 : 0);
+    plan->end = PZ_CAT(put_blocks)(warp, nb, plan->blocks, 0);
+    for (uint32_t l = 1; l < PZI_LEVELS; l++) {
+        plan->level[l] = plan->end;
+        plan->end += pzi_bytes_of_bits(warp->count[PZ_CAT(level_bits) + l]);
+    }
+    plan->escapes = plan->end;
+    plan->end += pzi_bytes_of_bits(warp->count[PZ_CAT(escapes)] * plan->width);
+}
+
+/* Writes the payload unless it has room_bytes or more; returns its size. */
+PZI_FN uint32_t PZ_CAT(encode_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint32_t e,
+                                       uint32_t differences, uint32_t room_bytes)
+{
+    const uint32_t nb = PZ_CAT(blocks_of)(n);
+    struct PZ_CAT(sample) all;
+    struct PZ_CAT(plan) plan;
+
+    all.first = 0;
+    all.step = 1;
+    all.count = nb;
+    PZ_CAT(number_planes)(warp, warp->chunk.symbol, &all, n, e, differences);
+    PZ_CAT(cut_blocks)(warp, n, e, differences);
+    PZ_CAT(plan_numbers)(warp, nb, differences, &plan);
+    if (plan.end >= room_bytes)
+        return plan.end;
+    PZ_CAT(put_number_header)(warp, nb, plan.flags, plan.headers);
+    (void)PZ_CAT(put_blocks)(warp, nb, plan.blocks, room_bytes);
+    for (uint32_t l = 1; l < PZI_LEVELS; l++)
+        PZ_CAT(put_quotients)(warp, nb, l, plan.level[l]);
+    PZ_CAT(put_escaped)(warp, n, e, differences, plan.width, plan.escapes);
+    PZ_SYNC(&warp->lanes);
+    return plan.end;
+}
