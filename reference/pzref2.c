@@ -361,11 +361,11 @@ static uint64_t unfold(const struct type *t, uint64_t z)
     return (z % 2 == 0 ? z / 2 : 0 - z / 2 - 1) & ones(t->w);
 }
 
-/* The choices of mode I or D for a chunk. */
+/* The choices of mode I or D for a chunk, or if Z for the chunk of its coded symbols. */
 struct numbers {
     enum pzref2_mode mode;
     unsigned escape_width;
-    bool U;
+    bool Z, U;
     unsigned k[MAX_BLOCKS];
     bool exact[MAX_BLOCKS];
     uint64_t cost_bits;
@@ -386,6 +386,28 @@ static unsigned quotient_value(uint64_t quotient)
 }
 
 /* docs/format2.md, "Canonical choices". */
+
+/* Moves the symbols of block b that are not zero to the end of another chunk. */
+static void move_nonzero(const struct type *t, const struct chunk *chunk, unsigned b,
+                         struct chunk *to)
+{
+    for (unsigned i = block_from(t, b); i < block_end(t, chunk, b); i++)
+        if (chunk->symbol[i] != 0)
+            to->symbol[to->n++] = chunk->symbol[i];
+    to->nb = (unsigned)divide_up(to->n, t->N);
+}
+
+/* What modes I and D code: all symbols, or if Z those that are not zero, as a chunk. */
+static void chunk_to_code(const struct type *t, const struct chunk *chunk, bool Z, struct chunk *to)
+{
+    if (!Z) {
+        *to = *chunk;
+        return;
+    }
+    memset(to, 0, sizeof *to);
+    for (unsigned b = 0; b < chunk->nb; b++)
+        move_nonzero(t, chunk, b, to);
+}
 
 static bool is_sampled(const struct chunk *chunk, unsigned b)
 {
@@ -581,26 +603,58 @@ static unsigned choose_escape_width(const struct type *t, const struct chunk *ch
     return width;
 }
 
-static void choose_numbers(const struct type *t, const struct chunk *chunk, enum pzref2_mode mode,
-                           struct numbers *d)
+/* Sets z, and k and exact of all blocks, and their cost if they are in the sample, or in any case.
+ */
+static void choose_blocks(const struct type *t, const struct chunk *chunk, bool all_sampled,
+                          struct numbers *d)
 {
-    memset(d, 0, sizeof *d);
-    d->mode = mode;
     for (unsigned i = 0; i < chunk->n; i++) {
         uint64_t before = ordered(t, chunk->symbol[i > 0 ? i - 1 : 0]);
 
-        d->z[i] = mode == PZREF2_I ? chunk->symbol[i]
-                                   : fold(t, (ordered(t, chunk->symbol[i]) - before) & ones(t->w));
+        d->z[i] = d->mode == PZREF2_I
+                      ? chunk->symbol[i]
+                      : fold(t, (ordered(t, chunk->symbol[i]) - before) & ones(t->w));
     }
     d->U = true;
     for (unsigned b = 0; b < chunk->nb; b++) {
         uint64_t cost = choose_block(t, d, b) + 8;
 
         d->U &= d->k[b] == d->k[0] && d->exact[b] == d->exact[0];
-        if (is_sampled(chunk, b))
+        if (all_sampled || is_sampled(chunk, b))
             d->cost_bits += cost;
     }
-    d->escape_width = choose_escape_width(t, chunk, d);
+}
+
+/* The cost of mode D with Z = 1. */
+static uint64_t sparse_cost(const struct type *t, const struct chunk *chunk)
+{
+    struct chunk sample = {0};
+    struct numbers d = {.mode = PZREF2_D};
+    uint64_t masks = 0;
+
+    for (unsigned b = 0; b < chunk->nb; b++) {
+        if (!is_sampled(chunk, b))
+            continue;
+        move_nonzero(t, chunk, b, &sample);
+        masks += block_nonzero(t, chunk, b) > 0 ? t->N : 0;
+    }
+    choose_blocks(t, &sample, true, &d);
+    return d.cost_bits + masks;
+}
+
+static void choose_numbers(const struct type *t, const struct chunk *chunk, enum pzref2_mode mode,
+                           bool Z, struct numbers *d)
+{
+    struct chunk coded;
+
+    memset(d, 0, sizeof *d);
+    d->mode = mode;
+    d->Z = Z;
+    chunk_to_code(t, chunk, Z, &coded);
+    choose_blocks(t, &coded, false, d);
+    d->escape_width = choose_escape_width(t, &coded, d);
+    if (Z)
+        d->cost_bits = sparse_cost(t, chunk);
 }
 
 /* What the encoder and the size counter write and count: the mode and its choices. */
@@ -610,30 +664,39 @@ struct choice {
     struct numbers numbers;     /* modes I and D */
 };
 
+/* Takes mode I or D if it costs less than what was best so far. */
+static void take_numbers(const struct type *t, const struct chunk *chunk, enum pzref2_mode mode,
+                         bool Z, uint64_t *best_bits, struct choice *choice)
+{
+    struct numbers d;
+
+    choose_numbers(t, chunk, mode, Z, &d);
+    if (d.cost_bits >= *best_bits)
+        return;
+    *best_bits = d.cost_bits;
+    choice->mode = mode;
+    choice->numbers = d;
+}
+
 static void choose(const struct type *t, bool fast, const struct chunk *chunk,
                    struct choice *choice)
 {
-    uint64_t cost;
+    uint64_t best_bits = UINT64_MAX;
+    bool sparse = false;
 
-    choice->mode = t->e == 0 ? PZREF2_I : PZREF2_E;
     if (t->e == 0) {
-        choose_numbers(t, chunk, PZREF2_I, &choice->numbers);
-        cost = choice->numbers.cost_bits;
+        take_numbers(t, chunk, PZREF2_I, false, &best_bits, choice);
     } else {
         choose_exponents(t, chunk, &choice->exponents);
-        if (choice->exponents.t > 0)
-            choice->mode = PZREF2_C;
-        cost = choice->exponents.cost_bits;
+        choice->mode = choice->exponents.t > 0 ? PZREF2_C : PZREF2_E;
+        best_bits = choice->exponents.cost_bits;
+        sparse = choice->exponents.Z;
     }
-    if (!fast) {
-        struct numbers d;
-
-        choose_numbers(t, chunk, PZREF2_D, &d);
-        if (cost > d.cost_bits) {
-            choice->mode = PZREF2_D;
-            choice->numbers = d;
-        }
-    }
+    if (fast)
+        return;
+    take_numbers(t, chunk, PZREF2_D, false, &best_bits, choice);
+    if (sparse)
+        take_numbers(t, chunk, PZREF2_D, true, &best_bits, choice);
 }
 
 /* The encoder: docs/format2.md, "Mode E and mode C". */
@@ -733,18 +796,22 @@ static void put_numbers(struct writer *out, const struct type *t, const struct c
                         const struct numbers *d)
 {
     struct code code = quotient_code();
+    struct chunk coded;
     struct values quotients;
 
-    put(out, 8, d->mode | (d->escape_width - 1) << 2 | (unsigned)d->U << 7);
-    for (unsigned b = 0; b < (d->U ? 1 : chunk->nb); b++)
+    chunk_to_code(t, chunk, d->Z, &coded);
+    put(out, 8, d->mode | (d->escape_width - 1) << 2 | (unsigned)d->Z << 6 | (unsigned)d->U << 7);
+    if (d->Z)
+        put_masks(out, t, chunk);
+    for (unsigned b = 0; b < (d->U ? 1 : coded.nb); b++)
         put(out, 8, d->k[b] | (unsigned)d->exact[b] << 7);
     if (d->mode == PZREF2_D)
-        put(out, t->w, chunk->symbol[0]);
-    for (unsigned b = 0; b < chunk->nb; b++)
+        put(out, t->w, coded.symbol[0]);
+    for (unsigned b = 0; b < coded.nb; b++)
         put_block(out, t, d, b);
-    quotient_values(t, chunk, d, &quotients);
+    quotient_values(t, &coded, d, &quotients);
     put_levels(out, &code, &quotients);
-    for (unsigned i = 0; i < chunk->n; i++)
+    for (unsigned i = 0; i < coded.n; i++)
         if (!d->exact[i / t->N] && quotient_value(quotient_at(t, d, i)) == QUOTIENT_ESCAPE)
             put(out, d->escape_width, quotient_at(t, d, i));
     end_plane(out);
@@ -857,14 +924,16 @@ static size_t count_numbers(const struct type *t, const struct chunk *chunk,
                             const struct numbers *d)
 {
     struct code code = quotient_code();
+    struct chunk coded;
     struct values quotients;
     size_t planes = 0, base_bytes = d->mode == PZREF2_D ? t->w / 8 : 0;
 
-    for (unsigned b = 0; b < chunk->nb; b++)
+    chunk_to_code(t, chunk, d->Z, &coded);
+    for (unsigned b = 0; b < coded.nb; b++)
         planes += d->k[b] + !d->exact[b];
-    quotient_values(t, chunk, d, &quotients);
-    return 1 + (d->U ? 1 : chunk->nb) + base_bytes + planes * t->N / 8 +
-           count_levels(&code, &quotients) +
+    quotient_values(t, &coded, d, &quotients);
+    return 1 + (d->Z ? count_masks(t, chunk) : 0) + (d->U ? 1 : coded.nb) + base_bytes +
+           planes * t->N / 8 + count_levels(&code, &quotients) +
            divide_up((size_t)count_value(&quotients, QUOTIENT_ESCAPE) * d->escape_width, 8);
 }
 
@@ -1002,23 +1071,40 @@ static struct exponents get_choices(struct reader *in, const struct type *t, uns
     return x;
 }
 
+/* Which symbols are coded, with MASKS if Z; returns c. */
+static unsigned get_coded(struct reader *in, const struct type *t, const struct chunk *chunk,
+                          bool Z, bool coded[MAX_SYMBOLS])
+{
+    unsigned c = 0;
+
+    memset(coded, 0, MAX_SYMBOLS * sizeof *coded);
+    if (Z)
+        get_masks(in, t, chunk, coded);
+    for (unsigned i = 0; i < chunk->n; i++) {
+        coded[i] |= !Z;
+        c += coded[i];
+    }
+    return c;
+}
+
+/* Puts the coded symbols to their places. */
+static void place_symbols(const bool coded[MAX_SYMBOLS], const uint64_t *symbol,
+                          struct chunk *chunk)
+{
+    for (unsigned i = 0, next = 0; i < chunk->n; i++)
+        chunk->symbol[i] = coded[i] ? symbol[next++] : 0;
+}
+
 static void get_exponents(struct reader *in, const struct type *t, unsigned flags,
                           struct chunk *chunk)
 {
     struct exponents x = get_choices(in, t, flags);
-    bool coded[MAX_SYMBOLS] = {false};
+    bool coded[MAX_SYMBOLS];
     uint64_t symbol[MAX_SYMBOLS];
-    unsigned c = 0;
+    unsigned c = get_coded(in, t, chunk, x.Z, coded);
 
-    if (x.Z)
-        get_masks(in, t, chunk, coded);
-    for (unsigned i = 0; i < chunk->n; i++) {
-        coded[i] = coded[i] || !x.Z;
-        c += coded[i];
-    }
     get_coded_symbols(in, t, &x, symbol, c);
-    for (unsigned i = 0, next = 0; i < chunk->n; i++)
-        chunk->symbol[i] = coded[i] ? symbol[next++] : 0;
+    place_symbols(coded, symbol, chunk);
 }
 
 static void get_block_header(struct reader *in, const struct type *t, struct numbers *d, unsigned b)
@@ -1089,32 +1175,46 @@ static void get_z(struct reader *in, const struct type *t, const struct chunk *c
     get_plane_end(in);
 }
 
+/* The n symbols of a chunk, or of that of the coded symbols. */
+static void get_chunk_numbers(struct reader *in, const struct type *t, struct numbers *d,
+                              struct chunk *chunk)
+{
+    uint64_t before = 0;
+
+    for (unsigned b = 0; b < chunk->nb || (b == 0 && d->U); b++) {
+        if (b == 0 || !d->U)
+            get_block_header(in, t, d, b);
+        d->k[b] = d->k[d->U ? 0 : b];
+        d->exact[b] = d->exact[d->U ? 0 : b];
+    }
+    if (d->mode == PZREF2_D)
+        before = get(in, t->w);
+    if (in->error != PZREF2_OK)
+        return;
+    get_z(in, t, chunk, d);
+    for (unsigned i = 0; i < chunk->n; i++) {
+        if (d->mode == PZREF2_D)
+            before = ordered(t, (ordered(t, before) + unfold(t, d->z[i])) & ones(t->w));
+        chunk->symbol[i] = d->mode == PZREF2_D ? before : d->z[i];
+    }
+}
+
 static void get_numbers(struct reader *in, const struct type *t, unsigned flags,
                         struct chunk *chunk)
 {
     struct numbers d = {.mode = (enum pzref2_mode)(flags & 3),
-                        .escape_width = (flags >> 2 & 31) + 1,
+                        .escape_width = (flags >> 2 & 15) + 1,
+                        .Z = flags >> 6 & 1,
                         .U = flags >> 7};
-    uint64_t before = 0;
+    struct chunk numbers = {0};
+    bool coded[MAX_SYMBOLS];
 
     if (d.escape_width > t->w)
         reject(in, PZREF2_ESCAPE_WIDTH);
-    for (unsigned b = 0; b < chunk->nb; b++) {
-        if (b == 0 || !d.U)
-            get_block_header(in, t, &d, b);
-        d.k[b] = d.k[d.U ? 0 : b];
-        d.exact[b] = d.exact[d.U ? 0 : b];
-    }
-    if (d.mode == PZREF2_D)
-        before = get(in, t->w);
-    if (in->error != PZREF2_OK)
-        return;
-    get_z(in, t, chunk, &d);
-    for (unsigned i = 0; i < chunk->n; i++) {
-        if (d.mode == PZREF2_D)
-            before = ordered(t, (ordered(t, before) + unfold(t, d.z[i])) & ones(t->w));
-        chunk->symbol[i] = d.mode == PZREF2_D ? before : d.z[i];
-    }
+    numbers.n = get_coded(in, t, chunk, d.Z, coded);
+    numbers.nb = (unsigned)divide_up(numbers.n, t->N);
+    get_chunk_numbers(in, t, &d, &numbers);
+    place_symbols(coded, numbers.symbol, chunk);
 }
 
 static void get_payload(struct reader *in, const struct type *t, struct chunk *chunk)

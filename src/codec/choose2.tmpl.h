@@ -1,7 +1,8 @@
 /* Template, parameter PZ_W: the mode of a chunk of format 2 (docs/format2.md, "Canonical choices").
  * The including file has defined the vocabulary (see group_scalar.tmpl.h). */
 
-/* What modes E and C make of a chunk: what their header tells, or is to tell. */
+/* What modes E and C make of a chunk: what their header tells, or is to tell.  In modes I and D
+ * just has_zeros, coded and c mean something. */
 PZ_LAYOUT
 {
     unsigned e, m;
@@ -93,6 +94,30 @@ static inline unsigned PZ_CAT(numbers_cost)(const PZ_SAMPLE *sample, unsigned e,
     return cost;
 }
 
+/* Cost of mode D with Z = 1; at `enough` or more it may be less than the whole. */
+static inline unsigned PZ_CAT(sparse_cost)(const PZ_SAMPLE *sample, unsigned e,
+                                           const PZ_LAYOUT *layout, unsigned enough)
+{
+    uint8_t front[PZ_CHUNK_BYTES / 4 + PZ_BLOCK_BYTES];
+    PZ_SAMPLE packed = {front, 0, 1, 0, 0};
+    unsigned masks = 0;
+
+    for (unsigned i = 0; i < sample->count; i++) {
+        const unsigned block = sample->first + i * sample->step;
+        const PZ_PLANE coded = layout->coded[block];
+
+        PZ_CAT(compact)
+        (sample->raw + block * PZ_BLOCK_BYTES, coded, front + packed.n * (PZ_W / 8));
+        packed.n += PZ_P(count)(coded);
+        masks += PZ_P(is_zero)(coded) ? 0 : PZ_N;
+    }
+    memset(front + packed.n * (PZ_W / 8), 0, PZ_BLOCK_BYTES);
+    packed.count = (packed.n + PZ_N - 1) / PZ_N;
+    if (masks >= enough)
+        return masks;
+    return masks + PZ_CAT(numbers_cost)(&packed, e, true, enough - masks);
+}
+
 /* Cost of modes E and C, and their window. */
 PZI_INLINE unsigned PZ_CAT(exponents_cost)(unsigned e, const PZ_SAMPLE *sample, PZ_LAYOUT *layout)
 {
@@ -117,18 +142,28 @@ PZI_INLINE unsigned PZ_CAT(exponents_cost)(unsigned e, const PZ_SAMPLE *sample, 
     return cost + (layout->has_zeros ? survey.blocks * PZ_N : 0);
 }
 
-/* The canonical mode; *layout is that of modes E and C. */
+/* The canonical mode; *layout is that of modes E and C.  *packed says whether mode D is that with
+ * Z = 1. */
 PZI_INLINE pz_encoding PZ_CAT(choose_exponents)(unsigned e, uint32_t encodings, const uint8_t *raw,
-                                                unsigned n, PZ_LAYOUT *layout)
+                                                unsigned n, PZ_LAYOUT *layout, bool *packed)
 {
     const PZ_SAMPLE sample = PZ_CAT(sample_of)(raw, n);
-    unsigned cost;
+    pz_encoding best;
+    unsigned cost, other;
 
     PZ_CAT(look2)(e, raw, n, layout);
     cost = PZ_CAT(exponents_cost)(e, &sample, layout);
-    if ((encodings & 1u << PZ_DIFFERENCES) && PZ_CAT(numbers_cost)(&sample, e, true, cost) < cost)
-        return PZ_DIFFERENCES;
-    return layout->t > 0 ? PZ_CONSTANTS : PZ_EXPONENTS;
+    best = layout->t > 0 ? PZ_CONSTANTS : PZ_EXPONENTS;
+    *packed = false;
+    if (!(encodings & 1u << PZ_DIFFERENCES))
+        return best;
+    other = PZ_CAT(numbers_cost)(&sample, e, true, cost);
+    if (other < cost) {
+        cost = other;
+        best = PZ_DIFFERENCES;
+    }
+    *packed = layout->has_zeros && PZ_CAT(sparse_cost)(&sample, e, layout, cost) < cost;
+    return *packed ? PZ_DIFFERENCES : best;
 }
 
 static inline pz_encoding PZ_CAT(choose_numbers)(uint32_t encodings, const uint8_t *raw, unsigned n)

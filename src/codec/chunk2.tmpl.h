@@ -15,9 +15,11 @@ PZI_INLINE size_t PZ_CAT(encode_floats)(unsigned e, uint32_t encodings, const ui
                                         unsigned n, uint8_t *to)
 {
     PZ_LAYOUT layout;
+    bool packed;
 
-    if (PZ_CAT(choose_exponents)(e, encodings, raw, n, &layout) == PZ_DIFFERENCES)
-        return PZ_CAT(encode_numbers)(e, true, raw, n, to);
+    if (PZ_CAT(choose_exponents)(e, encodings, raw, n, &layout, &packed) == PZ_DIFFERENCES)
+        return packed ? PZ_CAT(encode_packed)(e, &layout, raw, n, to)
+                      : PZ_CAT(encode_numbers)(e, true, raw, n, to);
     return PZ_CAT(encode_exponents)(e, &layout, raw, n, to);
 }
 
@@ -25,10 +27,12 @@ PZI_INLINE size_t PZ_CAT(measure_floats)(unsigned e, uint32_t encodings, const u
                                          unsigned n, pz_encoding *encoding)
 {
     PZ_LAYOUT layout;
+    bool packed;
 
-    *encoding = PZ_CAT(choose_exponents)(e, encodings, raw, n, &layout);
+    *encoding = PZ_CAT(choose_exponents)(e, encodings, raw, n, &layout, &packed);
     if (*encoding == PZ_DIFFERENCES)
-        return PZ_CAT(measure_numbers)(e, true, raw, n);
+        return packed ? PZ_CAT(measure_packed)(e, &layout, raw, n)
+                      : PZ_CAT(measure_numbers)(e, true, raw, n);
     return PZ_CAT(measure_exponents)(e, &layout, raw, n);
 }
 
@@ -58,9 +62,8 @@ static pz_status PZ_CAT(decode2)(pz_mode mode, struct pzi_reader2 *from, uint8_t
         return PZ_ERR_CHUNK_END;
     switch (from->next[0] & 3) {
     case 1:
-        return PZ_CAT(decode_numbers)(e, false, from, raw, n);
     case 2:
-        return PZ_CAT(decode_numbers)(e, true, from, raw, n);
+        return PZ_CAT(decode_numbers)(e, from, raw, n);
     default:
         return e == 0 ? PZ_ERR_MODE : PZ_WITH_E(e, decode_exponents, from, raw, n);
     }

@@ -46,7 +46,8 @@ static inline uint8_t *PZ_CAT(put_header)(const PZ_LAYOUT *layout, unsigned nb, 
     return layout->has_zeros ? PZ_CAT(put_masks)(layout, nb, to) : to;
 }
 
-/* The coded symbols one after the other: where they lie, or in `front`, zeros behind them. */
+/* The coded symbols one after the other: where they lie, or in `front`, zeros behind them up to a
+ * whole group and block. */
 static inline const uint8_t *PZ_CAT(coded_symbols)(const PZ_LAYOUT *layout, const uint8_t *raw,
                                                    unsigned nb, uint8_t *front)
 {
@@ -58,7 +59,7 @@ static inline const uint8_t *PZ_CAT(coded_symbols)(const PZ_LAYOUT *layout, cons
         PZ_CAT(compact)(raw + b * PZ_BLOCK_BYTES, layout->coded[b], to);
         to += PZ_P(count)(layout->coded[b]) * (PZ_W / 8);
     }
-    memset(to, 0, PZI_GROUP * (PZ_W / 8));
+    memset(to, 0, PZ_W == 8 ? PZ_BLOCK_BYTES : PZI_GROUP * (PZ_W / 8));
     return front;
 }
 
@@ -178,20 +179,27 @@ static inline uint64_t PZ_CAT(coded_of_group)(const PZ_LAYOUT *layout, unsigned 
 
 /* ---- Size model ----------------------------------------------------------------------------- */
 
+static inline size_t PZ_CAT(mask_bytes)(const PZ_LAYOUT *layout, unsigned nb)
+{
+    size_t bytes = 4;
+
+    for (unsigned b = 0; b < nb; b++)
+        bytes += PZ_P(is_zero)(layout->coded[b]) ? 0 : PZ_N / 8;
+    return bytes;
+}
+
 /* Looks at all symbols where they lie, zero ones included, and does not count those. */
 PZI_INLINE size_t PZ_CAT(measure_exponents)(unsigned e, const PZ_LAYOUT *layout, const uint8_t *raw,
                                             unsigned n)
 {
     const struct pzi_window2 *const window = &layout->window;
     const unsigned nb = (n + PZ_N - 1) / PZ_N, c = layout->c;
-    unsigned bits[PZI_LEVELS2] = {0}, escapes = 0, masks = 0;
+    unsigned bits[PZI_LEVELS2] = {0}, escapes = 0;
     size_t bytes =
         2 + (e > 8) + c * layout->B + (layout->x + layout->has_signs) * pzi_plane_bytes(c);
 
     bytes += layout->t > 0 ? 1 + pzi_plane_bytes(layout->t) : 0;
-    for (unsigned b = 0; b < nb; b++)
-        masks += !PZ_P(is_zero)(layout->coded[b]);
-    bytes += layout->has_zeros ? 4 + masks * (PZ_N / 8) : 0;
+    bytes += layout->has_zeros ? PZ_CAT(mask_bytes)(layout, nb) : 0;
     for (unsigned g = 0; g < pzi_group_count(n); g++) {
         const uint8_t *const from = raw + g * PZI_GROUP * (PZ_W / 8);
         const uint64_t coded =

@@ -75,6 +75,7 @@ static inline bool PZ_CAT(are_equal)(const uint8_t *headers, unsigned nb)
     return memcmp(headers, headers + 1, nb - 1) == 0;
 }
 
+/* Byte 0, without Z, and the headers. */
 static inline uint8_t *PZ_CAT(put_number_headers)(const uint8_t *headers, unsigned nb,
                                                   unsigned width, bool differences, uint8_t *to)
 {
@@ -117,6 +118,23 @@ static inline size_t PZ_CAT(encode_numbers)(unsigned e, bool differences, const 
     return (size_t)(PZ_CAT(put_tail)(&tail, width, to + (end - planes)) - begin);
 }
 
+/* Mode D with Z = 1: the masks come between byte 0 and what else the coded symbols have.  So their
+ * byte 0 is first written over the last byte of the masks. */
+static inline size_t PZ_CAT(encode_packed)(unsigned e, const PZ_LAYOUT *layout, const uint8_t *raw,
+                                           unsigned n, uint8_t *to)
+{
+    const unsigned nb = (n + PZ_N - 1) / PZ_N;
+    uint8_t front[PZ_CHUNK_BYTES + PZI_GROUP * 8];
+    const uint8_t *const symbols = PZ_CAT(coded_symbols)(layout, raw, nb, front);
+    uint8_t *const numbers = PZ_CAT(put_masks)(layout, nb, to + 1) - 1;
+    const uint8_t last = numbers[0];
+    const size_t bytes = PZ_CAT(encode_numbers)(e, true, symbols, layout->c, numbers);
+
+    to[0] = numbers[0] | 1 << 6;
+    numbers[0] = last;
+    return (size_t)(numbers - to) + bytes;
+}
+
 /* ---- Size model ----------------------------------------------------------------------------- */
 
 static inline size_t PZ_CAT(measure_numbers)(unsigned e, bool differences, const uint8_t *raw,
@@ -152,6 +170,16 @@ static inline size_t PZ_CAT(measure_numbers)(unsigned e, bool differences, const
     return bytes + pzi_plane_bytes((size_t)escapes * PZ_CAT(escape_width)(seen));
 }
 
+static inline size_t PZ_CAT(measure_packed)(unsigned e, const PZ_LAYOUT *layout, const uint8_t *raw,
+                                            unsigned n)
+{
+    const unsigned nb = (n + PZ_N - 1) / PZ_N;
+    uint8_t front[PZ_CHUNK_BYTES + PZI_GROUP * 8];
+    const uint8_t *const symbols = PZ_CAT(coded_symbols)(layout, raw, nb, front);
+
+    return PZ_CAT(mask_bytes)(layout, nb) + PZ_CAT(measure_numbers)(e, true, symbols, layout->c);
+}
+
 /* ---- Decoder -------------------------------------------------------------------------------- */
 
 /* Where the planes of a block lie, and its quotients as far as they are known. */
@@ -162,26 +190,23 @@ PZ_QUOTA
     PZ_PLANE at_least[7];
 };
 
-static inline pz_status PZ_CAT(take_numbers_header)(struct pzi_reader2 *from, unsigned nb,
-                                                    PZ_QUOTA *block, bool *exact, unsigned *width)
+/* With one header for all blocks it is there, and has to be valid, also if there is no block. */
+static inline pz_status PZ_CAT(take_number_headers)(struct pzi_reader2 *from, bool is_one,
+                                                    unsigned nb, PZ_QUOTA *block, bool *exact)
 {
-    const bool is_one = from->next[0] >> 7;
     const unsigned count = is_one ? 1 : nb;
 
-    if (from->end - from->next < 1 + (int)count)
+    if (from->end - from->next < (int)count)
         return PZ_ERR_CHUNK_END;
-    *width = (from->next[0] >> 2 & 31) + 1;
-    if (*width > PZ_W)
-        return PZ_ERR_RANGE;
-    for (unsigned b = 0; b < nb; b++) {
-        const uint8_t header = from->next[is_one ? 1 : 1 + b];
+    for (unsigned b = 0; b < nb || b < count; b++) {
+        const uint8_t header = from->next[is_one ? 0 : b];
 
         block[b].k = header & 0x7f;
         exact[b] = header >> 7;
         if (block[b].k > (exact[b] ? PZ_W : PZ_W - 1u))
             return PZ_ERR_RANGE;
     }
-    from->next += 1 + count;
+    from->next += count;
     return PZ_OK;
 }
 
@@ -305,15 +330,16 @@ static inline pz_status PZ_CAT(restore)(struct pzi_reader2 *from, unsigned nb, u
     return status == PZ_OK ? PZ_CAT(finish_escapes)(from, &escapes) : status;
 }
 
-static inline pz_status PZ_CAT(decode_numbers)(unsigned e, bool differences,
-                                               struct pzi_reader2 *from, uint8_t *raw, unsigned n)
+/* Behind byte 0 and the masks: c symbols to whole blocks. */
+static inline pz_status PZ_CAT(take_numbers)(unsigned e, unsigned flags, struct pzi_reader2 *from,
+                                             unsigned c, uint8_t *to)
 {
-    const unsigned nb = (n + PZ_N - 1) / PZ_N;
+    const bool differences = (flags & 3) == 2;
+    const unsigned width = (flags >> 2 & 15) + 1, nb = (c + PZ_N - 1) / PZ_N;
     PZ_QUOTA block[PZ_CHUNK_BLOCKS];
     bool exact[PZ_CHUNK_BLOCKS];
     PZ_SYMBOL before = 0;
-    unsigned width;
-    pz_status status = PZ_CAT(take_numbers_header)(from, nb, block, exact, &width);
+    pz_status status = PZ_CAT(take_number_headers)(from, flags >> 7, nb, block, exact);
 
     if (status == PZ_OK && differences) {
         if (from->end - from->next < PZ_W / 8)
@@ -322,10 +348,37 @@ static inline pz_status PZ_CAT(decode_numbers)(unsigned e, bool differences,
         from->next += PZ_W / 8;
     }
     for (unsigned b = 0; status == PZ_OK && b < nb; b++)
-        status = PZ_CAT(take_planes)(from, exact[b], PZ_CAT(existing)(n, b), &block[b]);
+        status = PZ_CAT(take_planes)(from, exact[b], PZ_CAT(existing)(c, b), &block[b]);
     if (status == PZ_OK)
         status = PZ_CAT(take_quotients)(from, nb, block);
     if (status == PZ_OK)
-        status = PZ_CAT(restore)(from, nb, width, block, e, differences, before, raw);
+        status = PZ_CAT(restore)(from, nb, width, block, e, differences, before, to);
     return status;
+}
+
+static inline pz_status PZ_CAT(decode_packed)(unsigned e, unsigned flags, struct pzi_reader2 *from,
+                                              uint8_t *raw, unsigned n)
+{
+    PZ_LAYOUT layout;
+    uint8_t front[PZ_CHUNK_BYTES + PZ_BLOCK_BYTES];
+    pz_status status = PZ_CAT(take_masks)(from, n, &layout);
+
+    if (status == PZ_OK)
+        status = PZ_CAT(take_numbers)(e, flags, from, layout.c, front);
+    if (status != PZ_OK)
+        return status;
+    memset(front + layout.c * (PZ_W / 8), 0, PZ_BLOCK_BYTES);
+    PZ_CAT(put_back)(&layout, front, (n + PZ_N - 1) / PZ_N, raw);
+    return PZ_OK;
+}
+
+static inline pz_status PZ_CAT(decode_numbers)(unsigned e, struct pzi_reader2 *from, uint8_t *raw,
+                                               unsigned n)
+{
+    const unsigned flags = *from->next++;
+
+    if ((flags >> 2 & 15) >= PZ_W)
+        return PZ_ERR_RANGE;
+    return flags >> 6 & 1 ? PZ_CAT(decode_packed)(e, flags, from, raw, n)
+                          : PZ_CAT(take_numbers)(e, flags, from, n, raw);
 }

@@ -12,10 +12,11 @@
 #include "bits.h"
 
 enum { BLOCK_BYTES = 128, CHUNK_BYTES = 4096 };
-enum { E, I, D, C };             /* modes */
-enum { Z = 1, S = 2 };           /* flags of mode E */
-enum { U = 0x80, EXACT = 0x80 }; /* in byte 0 and in a block header of modes I and D */
-enum { CODE_ESCAPES = 4 };       /* the code of mode E with 0 for an escape, 100 for class 0 */
+enum { E, I, D, C };              /* modes */
+enum { Z = 1, S = 2 };            /* flags of mode E */
+enum { PACKED = 0x40, U = 0x80 }; /* Z and U in byte 0 of modes I and D */
+enum { EXACT = 0x80 };            /* in a block header of theirs */
+enum { CODE_ESCAPES = 4 };        /* the code of mode E with 0 for an escape, 100 for class 0 */
 
 static FILE *bad_file, *accept_file;
 
@@ -44,7 +45,7 @@ static void begin_e(struct bits *s, unsigned flags, unsigned j, unsigned base)
     put_byte(s, base);
 }
 
-/* Byte 0 of modes I and D, U = 0. */
+/* Byte 0 of modes I and D, Z = 0 and U = 0. */
 static void begin(struct bits *s, unsigned mode, unsigned escape_width)
 {
     put_byte(s, mode | (escape_width - 1) << 2);
@@ -380,11 +381,11 @@ static void bad_overruns_d(void)
         {"overrun_d_planes", 13 + 1, "ends within the plane of block 0"},
         {"overrun_d_f", 13 + 2 + 5, "ends within the plane F of block 3"},
         {"overrun_d_levels", 13 + 8 + 4, "the last level is missing"},
-        {"overrun_d_escapes", 13 + 8 + 5 + 3, "an escape of 32 bits, 24 are there"},
+        {"overrun_d_escapes", 13 + 8 + 5 + 1, "an escape of 16 bits, 8 are there"},
     };
     struct bits s = {0};
 
-    begin(&s, D, 32);
+    begin(&s, D, 16);
     put_byte(&s, EXACT | 1);
     put_bytes(&s, 3, 0);
     bits_put(&s, 64, 1000);
@@ -394,7 +395,7 @@ static void bad_overruns_d(void)
     put_block_plane(&s, 64, 3, 4);
     for (unsigned l = 1; l <= 5; l++)
         put_plane(&s, "1");
-    bits_put(&s, 32, 6);
+    bits_put(&s, 16, 6);
     for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
         struct bits cut = s;
 
@@ -574,6 +575,66 @@ static void bad_masks(void)
         "63 symbols in block 1, the mask has 64");
 }
 
+/* The same in modes I and D. */
+static void bad_packed_masks(void)
+{
+    struct bits map = {0}, empty = {0}, past = {0}, cut = {0};
+
+    put_byte(&map, D | PACKED | U);
+    put_map(&map, 4);
+    bad("packed_map", 32, 8, 2 * 128, MAP, &map, "mode D, two blocks, map bit 2 is set");
+    put_byte(&empty, I | PACKED | U);
+    put_map(&empty, 1);
+    put_block_plane(&empty, 8, 0, 0);
+    put_byte(&empty, EXACT);
+    bad("packed_empty_mask", 8, 0, 128, EMPTY_MASK, &empty, "mode I, the mask of block 0 is zero");
+    put_byte(&past, D | PACKED | U);
+    put_map(&past, 1);
+    put_block_plane(&past, 16, 9, 11);
+    put_byte(&past, EXACT);
+    bits_put(&past, 16, 7);
+    bad("packed_mask", 16, 8, 2 * 10, MASK, &past, "mode D, 10 symbols, the mask has symbol 10");
+    put_byte(&cut, I | PACKED);
+    put_bytes(&cut, 3, 0);
+    bad("packed_map_cut", 64, 0, 128, CHUNK_OVERRUN, &cut, "mode I, ends within the map");
+}
+
+/* No symbol is coded: the header for all blocks, which are none, is there and valid, and so is the
+ * base symbol. */
+static void bad_packed_nothing(void)
+{
+    struct bits header = {0}, bits = {0}, base = {0};
+
+    put_byte(&header, I | PACKED | U);
+    put_map(&header, 0);
+    bad("packed_header_cut", 16, 8, 128, CHUNK_OVERRUN, &header, "ends before the header");
+    put_byte(&bits, I | PACKED | U);
+    put_map(&bits, 0);
+    put_byte(&bits, 16);
+    bad("packed_header", 16, 8, 128, BLOCK_BITS_NOT_EXACT, &bits, "w bits and a quotient");
+    put_byte(&base, D | PACKED);
+    put_map(&base, 0);
+    put_byte(&base, 0);
+    bad("packed_base_symbol_cut", 16, 8, 128, CHUNK_OVERRUN, &base, "half of the base symbol");
+}
+
+/* 65 of 128 symbols are coded, so that the second of their blocks has one. */
+static void bad_packed_block(void)
+{
+    struct bits s = {0};
+
+    put_byte(&s, D | PACKED | U);
+    put_map(&s, 3);
+    put_block_plane(&s, 16, 0, 64);
+    put_block_plane(&s, 16, 0, 1);
+    put_byte(&s, EXACT | 1);
+    bits_put(&s, 16, 0x3F80);
+    put_block_plane(&s, 16, 3, 4);
+    put_block_plane(&s, 16, 1, 2);
+    bad("packed_block_padding", 16, 8, 2 * 128, BLOCK_PADDING, &s,
+        "65 symbols are coded, bit 1 of the second block is 1");
+}
+
 /* Class `k` (codeword of code 0: 10 for class 1, 110 for class 2) with a base below it. */
 static void bad_classes(void)
 {
@@ -628,7 +689,7 @@ static void bad_widths(unsigned w)
     struct bits width = {0}, above = {0}, inexact = {0}, last = {0};
     char name[48];
 
-    if (w < 32) {
+    if (w < 16) {
         begin(&width, I, w + 1);
         put_byte(&width, EXACT);
         snprintf(name, sizeof name, "escape_width_w%u", w);
@@ -709,9 +770,9 @@ static void bad_quotients(void)
     bad_quotient("quotient_w8", 8, 0, I, 3, 6, 32);
     bad_quotient("quotient_w8_top", 8, 4, D, 5, 8, 8);
     bad_quotient("quotient_w16", 16, 8, D, 8, 9, 256);
-    bad_quotient("quotient_w32", 32, 0, I, 1, 32, UINT64_C(1) << 31);
-    bad_quotient("quotient_w64", 64, 0, I, 40, 32, UINT64_C(1) << 24);
-    bad_quotient("quotient_w64_all", 64, 11, D, 33, 32, UINT32_MAX);
+    bad_quotient("quotient_w32", 32, 0, I, 17, 16, UINT64_C(1) << 15);
+    bad_quotient("quotient_w64", 64, 0, I, 50, 16, UINT64_C(1) << 14);
+    bad_quotient("quotient_w64_all", 64, 11, D, 49, 16, UINT16_MAX);
 }
 
 /* Quotients that need no escape: q = 2 and k = w - 1 lead to 2^w as well. */
@@ -856,6 +917,9 @@ static void all_bad(void)
     bad_constants();
     bad_maps();
     bad_masks();
+    bad_packed_masks();
+    bad_packed_nothing();
+    bad_packed_block();
     bad_classes();
     bad_escapes();
     for (unsigned w = 8; w <= 64; w *= 2)
@@ -1055,7 +1119,9 @@ static void accept_last_symbol(unsigned w, unsigned e)
         put_byte(&s, bit > 0 && bit < m);
     put_byte(&s, 1);
     snprintf(name, sizeof name, "last_symbol_w%u_e%u", w, e);
-    accept(name, &x, &s, "one symbol, bit 0 alone of it is 0; canonical");
+    accept(name, &x, &s,
+           w == 8 ? "one symbol, bit 0 alone of it is 0; canonical"
+                  : "one symbol, bit 0 alone of it is 0, though mode D costs less");
 }
 
 /* Accepted: modes I and D. */
@@ -1079,7 +1145,7 @@ static void accept_wide_block(unsigned w)
     put_bytes(&inexact, BLOCK_BYTES, 0);
     snprintf(name, sizeof name, "block_not_exact_w%u", w);
     accept(name, &x, &inexact, "zeros in w - 1 planes and a quotient");
-    begin(&width, I, w < 32 ? w : 32);
+    begin(&width, I, w < 16 ? w : 16);
     put_byte(&width, EXACT);
     put_byte(&width, EXACT);
     snprintf(name, sizeof name, "escape_width_w%u", w);
@@ -1139,12 +1205,12 @@ static void accept_base_symbol(unsigned w)
     accept(name, &x, &s, "zeros; the base symbol is -1, and z_0 is 2");
 }
 
-/* Symbol 2 is `quotient`, escaped with w bits or 32. */
+/* Symbol 2 is `quotient`, escaped with w bits or 16. */
 static void accept_quotient(const char *name, unsigned w, uint64_t quotient, const char *reason)
 {
     struct tensor x = {w, 0, BLOCK_BYTES, {0}};
     struct bits s = {0};
-    unsigned width = w < 32 ? w : 32;
+    unsigned width = w < 16 ? w : 16;
 
     set_symbol(&x, 2, quotient);
     begin(&s, I, width);
@@ -1162,7 +1228,7 @@ static void accept_quotients(void)
     accept_quotient("quotient_0", 16, 0, "an escape of the quotient 0");
     accept_quotient("quotient_5", 32, 5, "an escape of the quotient 5");
     accept_quotient("quotient_largest_w8", 8, 0xFF, "an escape of 8 bits");
-    accept_quotient("quotient_largest_w64", 64, UINT32_MAX, "an escape of 32 bits");
+    accept_quotient("quotient_largest_w64", 64, UINT16_MAX, "an escape of 16 bits");
 }
 
 /* One header for three blocks, one for each of them, and one for a single block. */
@@ -1180,6 +1246,46 @@ static void accept_headers(void)
     put_byte(&single, I);
     put_byte(&single, EXACT);
     accept("header_of_one", &one, &single, "U = 0, and there is one block");
+}
+
+/* Symbols first..first+count-1 of a block of 64 are coded, all of them 0x3F80. */
+static void accept_packed(const char *name, unsigned mode, unsigned first, unsigned count,
+                          const char *reason)
+{
+    struct tensor x = {16, mode == I ? 0 : 8, 2 * BLOCK_BYTES, {0}};
+    struct bits s = {0};
+
+    set_symbols(&x, first, count, 0x3F80);
+    put_byte(&s, mode | PACKED | U);
+    put_map(&s, count > 0 ? 1 : 0);
+    if (count > 0)
+        put_block_plane(&s, 16, first, first + count);
+    put_byte(&s, EXACT | (mode == I ? 14 : 0));
+    if (mode == D)
+        bits_put(&s, 16, 0x3F80);
+    for (unsigned p = 0; mode == I && count > 0 && p < 14; p++)
+        put_block_plane(&s, 16, 0, p < 7 ? 0 : count);
+    accept(name, &x, &s, reason);
+}
+
+/* Z = 1 in modes I and D. */
+static void accept_all_packed(void)
+{
+    struct tensor zeros = {32, 8, BLOCK_BYTES, {0}};
+    struct bits none = {0}, coded_zero = {0};
+
+    accept_packed("packed_d", D, 3, 40, "40 equal floats between zeros; canonical");
+    accept_packed("packed_i", I, 20, 44, "mode I with Z = 1");
+    accept_packed("packed_d_nothing", D, 0, 0, "mode D with Z = 1, and all is zero");
+    accept_packed("packed_i_nothing", I, 0, 0, "mode I with Z = 1, and all is zero");
+    put_byte(&none, I | PACKED);
+    put_map(&none, 0);
+    accept("packed_no_header", &zeros, &none, "no block is coded, and no header is there");
+    put_byte(&coded_zero, I | PACKED);
+    put_map(&coded_zero, 1);
+    put_block_plane(&coded_zero, 32, 5, 9);
+    put_byte(&coded_zero, EXACT);
+    accept("packed_coded_zero", &zeros, &coded_zero, "four symbols are coded, and zero");
 }
 
 /* Quotients 0 .. 5 without an escape, in a block that is short. */
@@ -1295,6 +1401,7 @@ static void all_accepted(void)
     accept_float_differences(64, 11);
     accept_quotients();
     accept_headers();
+    accept_all_packed();
     accept_small_quotients();
     accept_integers_for_floats();
     accept_chunks();

@@ -128,6 +128,17 @@ static void fill_empty_blocks(struct rng *rng, unsigned w, unsigned e, uint8_t *
             memset(chunk + at, 0, BLOCK_BYTES);
 }
 
+/* As behind a dropout. */
+static void fill_dropped(struct rng *rng, unsigned w, unsigned e, uint8_t *chunk)
+{
+    const uint64_t percent = rng_below(rng, 101);
+
+    fill_simple(rng, w, e, chunk);
+    for (size_t at = 0; at < CHUNKGEN2_BYTES; at += w / 8)
+        if (rng_below(rng, 100) < percent)
+            put(chunk, at, w, 0);
+}
+
 static void fill_outliers(struct rng *rng, unsigned w, unsigned e, uint8_t *chunk)
 {
     fill_simple(rng, w, e, chunk);
@@ -165,6 +176,9 @@ void chunkgen2_fill(struct rng *rng, enum chunkgen2_kind kind, unsigned w, unsig
         break;
     case CHUNKGEN2_EMPTY_BLOCKS:
         fill_empty_blocks(rng, w, e, chunk);
+        break;
+    case CHUNKGEN2_DROPPED:
+        fill_dropped(rng, w, e, chunk);
         break;
     case CHUNKGEN2_OUTLIERS:
         fill_outliers(rng, w, e, chunk);

@@ -22,6 +22,7 @@ enum chunkgen2_kind {
     CHUNKGEN2_UNSAMPLED,                /* one kind where the sample is, another elsewhere */
     CHUNKGEN2_CHANGE,                   /* one kind, and from some symbol on another */
     CHUNKGEN2_EMPTY_BLOCKS,             /* one kind between blocks of zeros */
+    CHUNKGEN2_DROPPED,                  /* one kind, of which some symbols are zero */
     CHUNKGEN2_OUTLIERS,                 /* one kind, but for a few bits anywhere */
     CHUNKGEN2_KINDS
 };

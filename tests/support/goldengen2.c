@@ -120,6 +120,19 @@ static void fill_mask(uint8_t *dst, size_t bytes, unsigned w, unsigned e)
         put_symbol(dst, w, i, !rng_one_in(&rng, 5));
 }
 
+/* As behind a dropout: long rows of one value, a fifth of it zero; mode D with Z = 1 wins. */
+static void fill_dropout(uint8_t *dst, size_t bytes, unsigned w, unsigned e)
+{
+    struct rng rng = {13 * (w + e)};
+    uint64_t value = 0;
+
+    for (size_t i = 0; i < 8 * bytes / w; i++) {
+        if (i % 300 == 0)
+            value = next_float(&rng, w, e, UINT64_C(1) << (e - 1));
+        put_symbol(dst, w, i, rng_one_in(&rng, 5) ? 0 : value);
+    }
+}
+
 /* Zeros but for the last symbol. */
 static void fill_outlier(uint8_t *dst, size_t bytes, unsigned w, unsigned e)
 {
@@ -143,6 +156,10 @@ static const struct input {
     {"mask8_chunks", 8, 0, 4096 + 130, fill_mask},
     {"walk8", 8, 4, 1024, fill_walk},
     {"float16", 16, 5, 1024, fill_floats},
+    {"dropout8", 8, 4, 4096 + 130, fill_dropout},
+    {"dropout16", 16, 8, 4096 + 600, fill_dropout},
+    {"dropout32", 32, 8, 4096 + 600, fill_dropout},
+    {"dropout64", 64, 11, 4096 + 600, fill_dropout},
     {"float16_relu", 16, 5, 1100, fill_relu},
     {"bfloat16", 16, 8, 1024, fill_floats},
     {"bfloat16_relu", 16, 8, 4096 + 300, fill_relu},

@@ -361,7 +361,7 @@ struct quotients {
 
 static void choose_quotients(struct generator *g, const struct numbers *d, struct quotients *q)
 {
-    unsigned widest = g->w < 32 ? g->w : 32;
+    unsigned widest = g->w < 16 ? g->w : 16;
 
     memset(q, 0, sizeof *q);
     q->words.code = QUOTIENT_CODE;
@@ -401,17 +401,39 @@ static bool choose_header(struct generator *g, const struct numbers *d)
     return one;
 }
 
+/* If Z, writes the masks and leaves just the coded symbols in the chunk. */
+static void pack_chunk(struct generator *g, bool masked)
+{
+    bool coded[MAX_SYMBOLS];
+    uint64_t packed[MAX_SYMBOLS];
+    unsigned c = pack(g, masked, coded, packed);
+
+    if (!masked)
+        return;
+    put_masks(g, coded);
+    g->n = c;
+    g->nb = (c + g->N - 1) / g->N;
+    memset(g->symbol, 0, sizeof g->symbol);
+    memcpy(g->symbol, packed, c * sizeof *packed);
+    g->counts[STREAMGEN2_PACKED]++;
+    g->counts[STREAMGEN2_PACKED_NOTHING] += c == 0;
+}
+
+/* Byte 0 is known last. */
 static void put_numbers(struct generator *g, unsigned mode)
 {
+    bool masked = rng_one_in(g->rng, 3), one_header;
     uint64_t base = careless(g) ? low_bits(rng_next(g->rng), g->w) : g->symbol[0];
     struct numbers d;
     struct quotients q;
-    bool one_header;
 
+    bits_put(&g->bits, 8, 0);
+    pack_chunk(g, masked);
     choose_numbers(g, mode, base, &d);
     choose_quotients(g, &d, &q);
     one_header = choose_header(g, &d);
-    bits_put(&g->bits, 8, mode | (q.escape_bits - 1) << 2 | (unsigned)one_header << 7);
+    g->bits.bytes[0] = (uint8_t)(mode | (q.escape_bits - 1) << 2 | (unsigned)masked << 6 |
+                                 (unsigned)one_header << 7);
     for (unsigned b = 0; b < (one_header ? 1 : g->nb); b++)
         bits_put(&g->bits, 8, d.k[b] | (unsigned)d.exact[b] << 7);
     if (mode == MODE_D)
@@ -462,8 +484,8 @@ static size_t make_payload(struct generator *g, const uint8_t *raw, size_t raw_b
 {
     bool coded = !rng_one_in(g->rng, 16);
 
-    load_chunk(g, raw, raw_bytes);
     for (unsigned attempt = 0; coded && attempt < ATTEMPTS; attempt++) {
+        load_chunk(g, raw, raw_bytes);
         g->carelessness = (unsigned)rng_below(g->rng, ATTEMPTS - attempt);
         put_chunk(g);
         if (bits_bytes(&g->bits) >= raw_bytes)

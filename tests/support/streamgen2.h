@@ -15,10 +15,6 @@ enum streamgen2_feature {
     STREAMGEN2_MODE_E,
     STREAMGEN2_MODE_C,
     STREAMGEN2_FEWER_CONSTANT_BITS, /* than there are, or mode E though there are some */
-    STREAMGEN2_MASKS,               /* Z = 1 */
-    STREAMGEN2_MASKS_UNNEEDED,      /* ... and no symbol is zero */
-    STREAMGEN2_CODED_ZERO,          /* ... and one that is coded is */
-    STREAMGEN2_ZERO_UNMASKED,       /* Z = 0, and a symbol is zero */
     STREAMGEN2_SIGNS,               /* S = 1 */
     STREAMGEN2_SIGNS_UNNEEDED,      /* ... and no symbol is negative */
     STREAMGEN2_OTHER_BASE,          /* not the largest exponent */
@@ -33,9 +29,15 @@ enum streamgen2_feature {
     STREAMGEN2_QUOTIENT,   /* 1 to 5 as such */
     STREAMGEN2_LARGE_QUOTIENT,
     STREAMGEN2_QUOTIENT_ESCAPE_UNNEEDED,
-    STREAMGEN2_WIDE_ESCAPE,   /* escape width greater than necessary */
-    STREAMGEN2_ONE_HEADER,    /* U = 1 */
-    STREAMGEN2_EQUAL_HEADERS, /* U = 0 where U = 1 would do */
+    STREAMGEN2_WIDE_ESCAPE,    /* escape width greater than necessary */
+    STREAMGEN2_ONE_HEADER,     /* U = 1 */
+    STREAMGEN2_EQUAL_HEADERS,  /* U = 0 where U = 1 would do */
+    STREAMGEN2_PACKED,         /* mode I or D with Z = 1 */
+    STREAMGEN2_PACKED_NOTHING, /* ... and no symbol is coded */
+    STREAMGEN2_MASKS,          /* Z = 1 */
+    STREAMGEN2_MASKS_UNNEEDED, /* ... and no symbol is zero */
+    STREAMGEN2_CODED_ZERO,     /* ... and one that is coded is */
+    STREAMGEN2_ZERO_UNMASKED,  /* Z = 0, and a symbol is zero */
     STREAMGEN2_CODED_CHUNK,
     STREAMGEN2_RAW_CHUNK,
     STREAMGEN2_FEATURES

@@ -408,7 +408,7 @@ TEST(generated_streams)
         unsigned w = types[type].w, e = types[type].e;
         uint64_t counts[STREAMGEN2_FEATURES] = {0};
 
-        for (uint64_t seed = 0; seed < 800; seed++) {
+        for (uint64_t seed = 0; seed < 1200; seed++) {
             struct rng rng = {seed};
             size_t raw_bytes = rng_below(&rng, seed % 10 == 0 ? 5000 : 600), bytes;
 
