@@ -48,9 +48,14 @@ PZI_FN uint32_t PZ_CAT(encode_floats)(PZ_LOCAL PZ_WARP *warp, PZ_GLOBAL const ui
         const uint32_t other = PZ_CAT(numbers_cost)(warp, warp->chunk.symbol, &sample, n, e, 1);
 
         takes_differences = other < cost;
+        cost = takes_differences ? other : cost;
+        if (shape.has_zeros && PZ_CAT(sparse_cost)(warp, &sample, e) < cost) {
+            PZ_CAT(compact)(warp, PZ_CAT(rows_of)(n));
+            return PZ_CAT(encode_numbers)(warp, shape.c, e, 1, PZ_CAT(blocks_of)(n), raw_bytes);
+        }
     }
     if (takes_differences)
-        return PZ_CAT(encode_numbers)(warp, n, e, 1, raw_bytes);
+        return PZ_CAT(encode_numbers)(warp, n, e, 1, 0, raw_bytes);
     return PZ_CAT(encode_classes)(warp, tables, &shape, n, raw_bytes);
 }
 
@@ -66,7 +71,7 @@ PZI_FN uint32_t PZ_CAT(encode_integers)(PZ_LOCAL PZ_WARP *warp, uint32_t tries_d
 
         differences = PZ_CAT(numbers_cost)(warp, warp->chunk.symbol, &sample, n, 0, 1) < cost;
     }
-    return PZ_CAT(encode_numbers)(warp, n, 0, differences, raw_bytes);
+    return PZ_CAT(encode_numbers)(warp, n, 0, differences, 0, raw_bytes);
 }
 
 /* Writes the payload of a chunk of raw_bytes, 1 to 4096, to `to`, which has room for as many, and

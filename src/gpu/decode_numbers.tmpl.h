@@ -5,7 +5,7 @@
 /* What a lane knows of its block, in warp->block: its header, and where its planes begin. */
 enum { PZ_CAT(header) = 0, PZ_CAT(planes_at) = 1 };
 
-/* One header for all blocks, or one of each. */
+/* With one header for all blocks it is there, and has to be valid, also if there is no block. */
 PZI_FN uint32_t PZ_CAT(take_number_headers)(PZ_LOCAL PZ_WARP *warp, uint32_t *next, uint32_t end,
                                             uint32_t nb, uint32_t is_one)
 {
@@ -17,7 +17,7 @@ PZI_FN uint32_t PZ_CAT(take_number_headers)(PZ_LOCAL PZ_WARP *warp, uint32_t *ne
         const uint32_t header = warp->stream.byte[*next + (is_one || lane >= nb ? 0 : lane)];
 
         warp->block[PZ_CAT(header)][lane] = lane < nb ? header : 128;
-        if (lane < nb && (header & 127) > PZ_W - (header < 128))
+        if ((lane < nb || lane < count) && (header & 127) > PZ_W - (header < 128))
             PZ_CAT(blame)(warp, lane, PZ_ERR_RANGE);
     }
     *next += count;
@@ -231,18 +231,15 @@ PZI_FN void PZ_CAT(unfold)(PZ_LOCAL PZ_WARP *warp, PZ_SYMBOL base, uint32_t e, u
     PZ_SYNC(lanes);
 }
 
-PZI_FN uint32_t PZ_CAT(decode_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t e, uint32_t *next,
-                                       uint32_t end, uint32_t n)
+/* Behind byte 0 and the masks: n symbols. */
+PZI_FN uint32_t PZ_CAT(take_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t flags, uint32_t e,
+                                     uint32_t *next, uint32_t end, uint32_t n)
 {
-    const uint32_t flags = warp->stream.byte[0], differences = (flags & 3) == 2;
-    const uint32_t nb = PZ_CAT(blocks_of)(n), width = (flags >> 2 & 31) + 1;
+    const uint32_t nb = PZ_CAT(blocks_of)(n), width = (flags >> 2 & 15) + 1;
+    const uint32_t differences = (flags & 3) == 2;
     PZ_SYMBOL base = 0;
-    uint32_t status;
+    uint32_t status = PZ_CAT(take_number_headers)(warp, next, end, nb, flags >> 7);
 
-    if (width > PZ_W)
-        return end < 1 + (flags >> 7 ? 1 : nb) ? PZ_ERR_CHUNK_END : PZ_ERR_RANGE;
-    *next = 1;
-    status = PZ_CAT(take_number_headers)(warp, next, end, nb, flags >> 7);
     if (status == PZ_OK && differences) {
         if (end - *next < PZ_W / 8)
             return PZ_ERR_CHUNK_END;
@@ -260,5 +257,25 @@ PZI_FN uint32_t PZ_CAT(decode_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t e, uint3
         status = PZ_CAT(restore)(warp, next, end, nb, width);
     if (status == PZ_OK && differences)
         PZ_CAT(unfold)(warp, base, e, n);
+    return status;
+}
+
+PZI_FN uint32_t PZ_CAT(decode_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t e, uint32_t *next,
+                                       uint32_t end, uint32_t n)
+{
+    const uint32_t flags = warp->stream.byte[0], has_masks = flags >> 6 & 1;
+    PZ_SHAPE shape;
+    uint32_t status = PZ_OK;
+
+    *next = 1;
+    if ((flags >> 2 & 15) >= PZ_W)
+        return PZ_ERR_RANGE;
+    shape.c = n;
+    if (has_masks)
+        status = PZ_CAT(take_masks)(warp, next, end, n, &shape);
+    if (status == PZ_OK)
+        status = PZ_CAT(take_numbers)(warp, flags, e, next, end, shape.c);
+    if (status == PZ_OK && has_masks)
+        PZ_CAT(spread)(warp, shape.c);
     return status;
 }

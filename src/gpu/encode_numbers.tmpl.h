@@ -135,6 +135,48 @@ PZI_FN uint32_t PZ_CAT(numbers_cost)(PZ_LOCAL PZ_WARP *warp, PZ_LOCAL const PZ_S
     return pzi_scan(lanes, cost);
 }
 
+/* Puts the coded symbols of the sample together in warp->stream, and returns how many there are. */
+PZI_FN uint32_t PZ_CAT(pack_sample)(PZ_LOCAL PZ_WARP *warp, const struct PZ_CAT(sample) * sample,
+                                    uint32_t *masks)
+{
+    uint32_t n = 0;
+
+    *masks = 0;
+    for (uint32_t k = 0; k < sample->count; k++) {
+        const uint32_t b = sample->first + k * sample->step;
+        const PZ_WIDE mask = PZ_CAT(coded_of)(warp, b);
+
+        *masks += !PZ_P(is_zero)(mask);
+        for (uint32_t i = 0; i < PZ_N; i += 32) {
+            const uint32_t coded = (uint32_t)(PZ_P(piece)(mask, i / 64) >> i % 64);
+
+            for (PZ_EACH_LANE(&warp->lanes))
+                if (coded >> lane & 1)
+                    warp->stream.symbol[n + pzi_count32(coded & (uint32_t)pzi_low_bits(lane))] =
+                        warp->chunk.symbol[b * PZ_N + i + lane];
+            n += pzi_count32(coded);
+        }
+    }
+    PZ_SYNC(&warp->lanes);
+    return n;
+}
+
+/* Cost of mode D with Z = 1.  The stream is zero before and after. */
+PZI_FN uint32_t PZ_CAT(sparse_cost)(PZ_LOCAL PZ_WARP *warp, const struct PZ_CAT(sample) * sample,
+                                    uint32_t e)
+{
+    struct PZ_CAT(sample) packed;
+    uint32_t masks, cost;
+    const uint32_t n = PZ_CAT(pack_sample)(warp, sample, &masks);
+
+    packed.first = 0;
+    packed.step = 1;
+    packed.count = PZ_CAT(blocks_of)(n);
+    cost = masks * PZ_N + PZ_CAT(numbers_cost)(warp, warp->stream.symbol, &packed, n, e, 1);
+    PZ_CAT(clear)(&warp->lanes, warp->stream.word, PZ_CHUNK_BYTES / 4);
+    return cost;
+}
+
 /* ---- What is written ------------------------------------------------------------------------ */
 
 /* The symbols of block b whose quotient is at least l = 1 .. 6. */
@@ -315,14 +357,15 @@ struct PZ_CAT(plan) {
 };
 
 PZI_FN void PZ_CAT(plan_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t differences,
-                                 struct PZ_CAT(plan) * plan)
+                                 uint32_t masks_bytes, struct PZ_CAT(plan) * plan)
 {
     const PZ_SYMBOL seen = PZ_CAT(ored)(&warp->count[PZ_CAT(quotients_seen)]);
     const uint32_t is_one = PZ_CAT(cuts_are_equal)(warp, nb);
 
     plan->width = seen == 0 ? 1 : 64 - PZI_CLZ64((uint64_t)seen);
-    plan->flags = (differences ? 2 : 1) | (plan->width - 1) << 2 | is_one << 7;
-    plan->headers = 1;
+    plan->flags =
+        (differences ? 2 : 1) | (plan->width - 1) << 2 | (masks_bytes > 0) << 6 | is_one << 7;
+    plan->headers = 1 + masks_bytes;
     plan->blocks = plan->headers + (is_one ? 1 : nb) + (differences ? PZ_W / 8 : 0);
     plan->end = PZ_CAT(put_blocks)(warp, nb, plan->blocks, 0);
     for (uint32_t l = 1; l < PZI_LEVELS; l++) {
@@ -333,9 +376,10 @@ PZI_FN void PZ_CAT(plan_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t d
     plan->end += pzi_bytes_of_bits(warp->count[PZ_CAT(escapes)] * plan->width);
 }
 
-/* Writes the payload unless it has room_bytes or more; returns its size. */
+/* Writes the payload of n symbols, which may be the coded ones of `masked` blocks put together, or
+ * all if that is 0; but not if it has room_bytes or more.  Returns its size. */
 PZI_FN uint32_t PZ_CAT(encode_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint32_t e,
-                                       uint32_t differences, uint32_t room_bytes)
+                                       uint32_t differences, uint32_t masked, uint32_t room_bytes)
 {
     const uint32_t nb = PZ_CAT(blocks_of)(n);
     struct PZ_CAT(sample) all;
@@ -346,9 +390,12 @@ PZI_FN uint32_t PZ_CAT(encode_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint3
     all.count = nb;
     PZ_CAT(number_planes)(warp, warp->chunk.symbol, &all, n, e, differences);
     PZ_CAT(cut_blocks)(warp, n, e, differences);
-    PZ_CAT(plan_numbers)(warp, nb, differences, &plan);
+    PZ_CAT(plan_numbers)
+    (warp, nb, differences, masked > 0 ? PZ_CAT(masks_bytes)(warp, masked) : 0, &plan);
     if (plan.end >= room_bytes)
         return plan.end;
+    if (masked > 0)
+        PZ_CAT(put_masks)(warp, masked, 1);
     PZ_CAT(put_number_header)(warp, nb, plan.flags, plan.headers);
     (void)PZ_CAT(put_blocks)(warp, nb, plan.blocks, room_bytes);
     for (uint32_t l = 1; l < PZI_LEVELS; l++)

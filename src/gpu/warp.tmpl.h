@@ -32,6 +32,7 @@ PZ_WARP
     union { /* the payload, and zeros */
         uint32_t word[PZ_CHUNK_BYTES / 4 + PZI_STREAM_SLACK];
         uint8_t byte[PZ_CHUNK_BYTES + 4 * PZI_STREAM_SLACK];
+        PZ_SYMBOL symbol[PZ_CHUNK_BYTES * 8 / PZ_W]; /* for a while, before anything is written */
     } stream;
     union { /* a row of bytes for 32 symbols, or planes: lane i of block b, transposed */
         uint32_t word[PZ_CAT(row_room)];
