@@ -9,13 +9,16 @@ KINDS = {getattr(torch, name) for name in _types.LONG_NAMES.values() if hasattr(
 
 
 def is_plain(tensor):
-    """Whether a tensor is no more than a view of a storage on the CPU."""
-    return (type(tensor) in PLAIN and tensor.layout is torch.strided
-            and tensor.device.type == "cpu" and not tensor.is_quantized)
+    """Whether a tensor is no more than a view of a storage."""
+    return type(tensor) in PLAIN and tensor.layout is torch.strided
 
 
 def refusal(tensor):
     """Why a tensor that is plain must stay; None if it may leave."""
+    if tensor.device.type != "cpu":
+        return "device"
+    if tensor.is_quantized:
+        return "quantised"
     if tensor.is_conj() or tensor.is_neg():
         return "conjugate or negative view"
     if tensor.dtype not in KINDS:

@@ -14,9 +14,6 @@ class Persistent:
         self.modules = set()
         self.handle = None
 
-    def __contains__(self, address):
-        return address in self.storages
-
     def begin(self):
         """Begins a step."""
         self.storages.clear()

@@ -40,8 +40,8 @@ class WatchedStorages(Storages):
 
 
 class Watch(Recorder):
-    """Records operators, and what happens between them.  outlive: ids of storages that outlive the
-    step; settled: called after every operator."""
+    """Records operators, and what happens between them.  outlive: by id the storages that outlive
+    the step; settled: called after every operator."""
 
     def __init__(self, outlive, settled):
         super().__init__()
@@ -94,7 +94,7 @@ class Profile(Step):
     def __init__(self, store, persistent, room):
         self.profiles = []
         self.pending = [] # payloads that may still be written by the operator that saves them
-        self.watch = Watch(persistent, self.settle)
+        self.watch = Watch(persistent.storages, self.settle)
         super().__init__(store, [Schedule(Action.SWAP, room=room)], persistent)
         self.wall_ns = 0
 

@@ -10,11 +10,12 @@ import weakref
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from ._eligible import PLAIN, is_plain, refusal
+from ._eligible import is_plain, refusal
 from ._live import LiveMap
 from ._payload import Handle, Kept, Swapped
 from ._schedule import Action
 
+KEEP = Action.KEEP
 in_backward = torch._C._current_graph_task_id # -1 outside
 
 
@@ -41,6 +42,7 @@ class Step:
         self.store = store
         self.schedules = schedules
         self.persistent = persistent
+        self.outlive = persistent.storages
         self.live = LiveMap()
         self.passes = []
         self.differs = None # what was not as the schedule says
@@ -81,11 +83,11 @@ class Step:
 
     def pack(self, tensor):
         """What autograd holds instead of a tensor."""
-        if type(tensor) not in PLAIN or not is_plain(tensor):
+        if not is_plain(tensor):
             self.now.seen["special"] += 1
             return tensor.detach()
         storage = tensor.untyped_storage()
-        if id(storage) in self.persistent or (tensor.is_leaf and tensor.requires_grad):
+        if id(storage) in self.outlive or (tensor.requires_grad and tensor.is_leaf):
             self.now.seen["persistent"] += 1
             return Kept(tensor)
         if in_backward() != -1: # of a gradient, or of what is computed again
@@ -105,8 +107,8 @@ class Step:
             self.store.reap(schedule.leaving_bytes(number), number)
         if self.differs is None and not schedule.matches(number, tensor):
             self.differ(f"saved tensor {number} is {tensor.dtype} {tuple(tensor.shape)}")
-        action = Action.KEEP if self.differs else schedule.action(number)
-        if action is Action.KEEP:
+        action = KEEP if self.differs else schedule.action(number)
+        if action is KEEP:
             now.seen["kept"] += 1
             return Kept(tensor)
         return self.evicted(tensor, storage, number, action)
@@ -150,13 +152,10 @@ class Step:
         """The tensor again; autograd may ask any number of times, in any order."""
         if isinstance(packed, torch.Tensor):
             return packed
-        if type(packed) is Kept:
-            if in_backward() != -1:
-                self.now.unpacked = True
-            return packed.unpack()
         if in_backward() != -1:
             self.now.unpacked = True
-            self.meet(packed.payload)
+            if type(packed) is Handle:
+                self.meet(packed.payload)
         return packed.unpack()
 
     def meet(self, payload):
