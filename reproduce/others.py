@@ -180,22 +180,27 @@ class UNet(nn.Module):
 
 
 class Lstm(nn.Module):
-    """A language model, whose steps are operators of their own."""
-    optimizer, batch = "sgd", 64
+    """A language model, whose steps are operators of their own.  The loss is that of some steps
+    after the others, as the logits of all take nine tenths of the memory, and cannot leave while
+    their gradient is computed."""
+    optimizer, batch, steps_at_once = "sgd", 64, 16
 
     def __init__(self):
         super().__init__()
         self.embedding = nn.Embedding(33278, 650)
-        self.steps = nn.LSTM(650, 650, num_layers=2, dropout=0.5)
+        self.layers = nn.LSTM(650, 650, num_layers=2, dropout=0.5)
         self.head = nn.Linear(650, 33278)
 
     def inputs(self):
-        return torch.empty(256, self.batch, dtype=torch.long), torch.empty(256 * self.batch,
-                                                                           dtype=torch.long)
+        return (torch.empty(256, self.batch, dtype=torch.long),
+                torch.empty(256, self.batch, dtype=torch.long))
 
     def loss(self, tokens, targets):
-        return functional.cross_entropy(self.head(self.steps(self.embedding(tokens))[0])
-                                        .flatten(0, 1), targets)
+        outputs = self.layers(self.embedding(tokens))[0]
+        losses = [functional.cross_entropy(self.head(some).flatten(0, 1), wanted.flatten())
+                  for some, wanted in zip(outputs.split(self.steps_at_once),
+                                          targets.split(self.steps_at_once), strict=True)]
+        return torch.stack(losses).mean()
 
 
 MODELS = {
