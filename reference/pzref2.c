@@ -52,10 +52,10 @@ static struct type type_of(unsigned w, unsigned e)
         .w = w, .e = e, .m = w - 1 - e, .N = 8 * BLOCK_BYTES / w, .exponent_bytes = e > 8 ? 2 : 1};
 }
 
-/* 2^bits - 1. */
+/* 2^bits - 1, bits <= 64. */
 static uint64_t ones(unsigned bits)
 {
-    return bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 }
 
 static bool is_negative(const struct type *t, uint64_t symbol)
@@ -681,11 +681,13 @@ static void take_numbers(const struct type *t, const struct chunk *chunk, enum p
 static void choose(const struct type *t, bool fast, const struct chunk *chunk,
                    struct choice *choice)
 {
-    uint64_t best_bits = UINT64_MAX;
+    uint64_t best_bits;
     bool sparse = false;
 
     if (t->e == 0) {
-        take_numbers(t, chunk, PZREF2_I, false, &best_bits, choice);
+        choose_numbers(t, chunk, PZREF2_I, false, &choice->numbers);
+        choice->mode = PZREF2_I;
+        best_bits = choice->numbers.cost_bits;
     } else {
         choose_exponents(t, chunk, &choice->exponents);
         choice->mode = choice->exponents.t > 0 ? PZREF2_C : PZREF2_E;
@@ -1175,6 +1177,19 @@ static void get_z(struct reader *in, const struct type *t, const struct chunk *c
     get_plane_end(in);
 }
 
+/* The symbols from their z. */
+static void restore_symbols(const struct type *t, const struct numbers *d, uint64_t before,
+                            struct chunk *chunk)
+{
+    for (unsigned i = 0; i < chunk->n; i++) {
+        if (d->mode == PZREF2_D)
+            before = ordered(t, (ordered(t, before) + unfold(t, d->z[i])) & ones(t->w));
+        else
+            before = d->z[i];
+        chunk->symbol[i] = before;
+    }
+}
+
 /* The n symbols of a chunk, or of that of the coded symbols. */
 static void get_chunk_numbers(struct reader *in, const struct type *t, struct numbers *d,
                               struct chunk *chunk)
@@ -1192,11 +1207,7 @@ static void get_chunk_numbers(struct reader *in, const struct type *t, struct nu
     if (in->error != PZREF2_OK)
         return;
     get_z(in, t, chunk, d);
-    for (unsigned i = 0; i < chunk->n; i++) {
-        if (d->mode == PZREF2_D)
-            before = ordered(t, (ordered(t, before) + unfold(t, d->z[i])) & ones(t->w));
-        chunk->symbol[i] = d->mode == PZREF2_D ? before : d->z[i];
-    }
+    restore_symbols(t, d, before, chunk);
 }
 
 static void get_numbers(struct reader *in, const struct type *t, unsigned flags,
