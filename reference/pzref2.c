@@ -60,7 +60,7 @@ static uint64_t ones(unsigned bits)
 
 static bool is_negative(const struct type *t, uint64_t symbol)
 {
-    return symbol >> (t->w - 1) != 0;
+    return symbol > ones(t->w - 1);
 }
 
 static unsigned exponent_of(const struct type *t, uint64_t symbol)
@@ -351,7 +351,7 @@ static uint64_t ordered(const struct type *t, uint64_t symbol)
 
 static uint64_t fold(const struct type *t, uint64_t difference)
 {
-    if (difference >> (t->w - 1) == 0)
+    if (!is_negative(t, difference))
         return 2 * difference;
     return (2 * (0 - difference) - 1) & ones(t->w);
 }
