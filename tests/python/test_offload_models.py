@@ -257,7 +257,7 @@ class Memory(Case):
                 steps_of(model, offload(step_of_squares), 400)
                 gc.collect()
                 self.assertLess(len(gc.get_objects()) - objects, 200)
-                self.assertLess(resident_bytes() - resident, 16 << 20)
+                self.assertLess(resident_bytes() - resident, 8 << 20)
                 self.assertEqual(offload.stats()["engine"]["swaps"], 0)
 
 
