@@ -277,9 +277,10 @@ typedef struct pz_plan_info {
     pz_compress compress;
     uint64_t slot_bytes;
     pz_search_info search;
+    char model[64]; /* of the trace, as far as it fits */
 } pz_plan_info;
 PZ_API void pz_plan_get_info(const pz_plan *plan, pz_plan_info *info);
-PZ_API void pz_plan_set_info(pz_plan *plan, const pz_plan_info *info); /* digest stays */
+PZ_API void pz_plan_set_info(pz_plan *plan, const pz_plan_info *info); /* but digest and model */
 
 /* A plan file belongs to a trace: PZ_ERR_MISMATCH if the digest differs. */
 PZ_API pz_status pz_plan_parse(const pz_trace *trace, const char *json, size_t json_bytes,

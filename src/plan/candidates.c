@@ -63,6 +63,8 @@ bool pzi_candidate_draft(pzi_planning *run, const pzi_candidate *candidate, uint
     pzi_planner *p = &run->planner;
     const bool raw = candidate->uncompressed || run->plain;
     const pzi_copies *copies = raw ? &run->raw_copies : &run->copies;
+    if (limit_bytes < p->work->least_bytes)
+        return false;
     pzi_draft_start(p, limit_bytes);
     if (candidate->eta > 0)
         pzi_admit_swaps(p, copies, candidate->ranking, candidate->eta);

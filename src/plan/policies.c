@@ -203,6 +203,10 @@ pz_status pz_plan_make(const pz_setup *setup, const char *policy_name, pz_plan *
     pz_status status = prepare(setup, policy_name, &policy, &work, diag);
     if (status != PZ_OK)
         return status;
+    if (setup->budget_bytes < work.least_bytes) {
+        pzi_work_free(&work);
+        return explain(PZ_ERR_INFEASIBLE, setup, policy_name, diag);
+    }
     pzi_planning run;
     pz_plan *made = NULL;
     status = run_new(&work, setup, policy, &run);

@@ -34,33 +34,46 @@ pz_status pzi_check_setup(const pz_setup *setup, pz_diag *diag)
         return pzi_fail(diag, PZ_ERR_ARGUMENT, "there is no such way to compress");
     if (setup->compress != PZ_COMPRESS_NONE && !can_compress(setup))
         return pzi_fail(diag, PZ_ERR_ARGUMENT,
-                        "the platform has no codec that could compress in device memory");
+                        "the platform has no %s that could compress in device memory; use one that "
+                        "has",
+                        setup->compress == PZ_COMPRESS_SOFTWARE ? "software codec" : "engine");
     const pz_status status = check_ratios(setup->predicted, setup->trace->n_saved, diag);
     return status == PZ_OK ? check_ratios(setup->actual, setup->trace->n_saved, diag) : status;
 }
 
-static pz_status simulate(const pz_setup *setup, const pz_plan *plan, pz_report *report,
-                          pz_timeline *timeline, pz_diag *diag)
-{
+/* What a run needs besides its setup. */
+struct stage {
     pzi_work work;
-    pz_status status = pzi_work_new(setup->trace, setup->platform, &work, diag);
-    if (status != PZ_OK)
-        return status;
     pzi_replayer replayer;
-    status = pzi_replayer_new(&work, &replayer);
-    if (status != PZ_OK)
-        pzi_no_memory(diag);
-    else
-        status = pzi_simulate(&work, &replayer, setup, plan, report, NULL, diag);
+};
+
+/* A failure leaves nothing to free. */
+static pz_status stage_new(const pz_trace *trace, const pz_platform *platform, struct stage *stage,
+                           pz_diag *diag)
+{
+    const pz_status status = pzi_work_new(trace, platform, &stage->work, diag);
+    if (status != PZ_OK || pzi_replayer_new(&stage->work, &stage->replayer) == PZ_OK)
+        return status;
+    pzi_work_free(&stage->work);
+    return pzi_no_memory(diag);
+}
+
+static void stage_free(struct stage *stage)
+{
+    pzi_replayer_free(&stage->replayer);
+    pzi_work_free(&stage->work);
+}
+
+static pz_status run(struct stage *stage, const pz_setup *setup, const pz_plan *plan,
+                     pz_report *report, pz_timeline *timeline, pz_diag *diag)
+{
+    pz_status status =
+        pzi_simulate(&stage->work, &stage->replayer, setup, plan, report, NULL, diag);
+    if (status != PZ_OK || !timeline)
+        return status;
     /* The live set at the peak can be told only when the peak is known: run it again. */
-    if (status == PZ_OK && timeline) {
-        timeline->peak_bytes = report->peak_bytes;
-        status = pzi_simulate(&work, &replayer, setup, plan, report, timeline, diag);
-    }
-    if (replayer.work)
-        pzi_replayer_free(&replayer);
-    pzi_work_free(&work);
-    return status;
+    timeline->peak_bytes = report->peak_bytes;
+    return pzi_simulate(&stage->work, &stage->replayer, setup, plan, report, timeline, diag);
 }
 
 pz_status pz_simulate(const pz_setup *setup, const pz_plan *plan, pz_report *report,
@@ -70,9 +83,14 @@ pz_status pz_simulate(const pz_setup *setup, const pz_plan *plan, pz_report *rep
     if (status != PZ_OK)
         return status;
     pz_timeline *recorded = NULL;
+    struct stage stage;
     if (timeline && pzi_timeline_new(setup->trace, setup->budget_bytes, &recorded) != PZ_OK)
         return pzi_no_memory(diag);
-    status = simulate(setup, plan, report, recorded, diag);
+    status = stage_new(setup->trace, setup->platform, &stage, diag);
+    if (status == PZ_OK) {
+        status = run(&stage, setup, plan, report, recorded, diag);
+        stage_free(&stage);
+    }
     if (status == PZ_OK && recorded && pzi_timeline_finish(recorded) != PZ_OK)
         status = pzi_no_memory(diag);
     if (status == PZ_OK && timeline)
@@ -82,18 +100,16 @@ pz_status pz_simulate(const pz_setup *setup, const pz_plan *plan, pz_report *rep
     return status;
 }
 
-/* A run with blocks, on a replayer that is there already. */
-static pz_status run_blocks(const pz_setup *setup, const pz_plan *plan, const pzi_work *work,
-                            pzi_replayer *replayer, uint64_t limit_bytes,
-                            pz_fragmentation *fragmentation, pz_diag *diag)
+static pz_status run_blocks(struct stage *stage, const pz_setup *setup, const pz_plan *plan,
+                            uint64_t limit_bytes, pz_fragmentation *fragmentation, pz_diag *diag)
 {
     pzi_ledger ledger;
     pz_report report;
-    if (pzi_replayer_tell_moves(replayer) != PZ_OK ||
-        pzi_ledger_new(work, limit_bytes, fragmentation, &ledger) != PZ_OK)
+    if (pzi_replayer_tell_moves(&stage->replayer) != PZ_OK ||
+        pzi_ledger_new(&stage->work, limit_bytes, fragmentation, &ledger) != PZ_OK)
         return pzi_no_memory(diag);
     const pz_status status =
-        pzi_simulate_blocks(work, replayer, setup, plan, &report, &ledger, diag);
+        pzi_simulate_blocks(&stage->work, &stage->replayer, setup, plan, &report, &ledger, diag);
     pzi_ledger_free(&ledger);
     return status;
 }
@@ -101,21 +117,14 @@ static pz_status run_blocks(const pz_setup *setup, const pz_plan *plan, const pz
 pz_status pz_simulate_allocator(const pz_setup *setup, const pz_plan *plan, uint64_t limit_bytes,
                                 pz_fragmentation *fragmentation, pz_diag *diag)
 {
-    pzi_work work;
+    struct stage stage;
     pz_status status = pzi_check_setup(setup, diag);
     if (status == PZ_OK)
-        status = pzi_work_new(setup->trace, setup->platform, &work, diag);
+        status = stage_new(setup->trace, setup->platform, &stage, diag);
     if (status != PZ_OK)
         return status;
-    pzi_replayer replayer;
-    status = pzi_replayer_new(&work, &replayer);
-    if (status != PZ_OK)
-        pzi_no_memory(diag);
-    else
-        status = run_blocks(setup, plan, &work, &replayer, limit_bytes, fragmentation, diag);
-    if (replayer.work)
-        pzi_replayer_free(&replayer);
-    pzi_work_free(&work);
+    status = run_blocks(&stage, setup, plan, limit_bytes, fragmentation, diag);
+    stage_free(&stage);
     return status;
 }
 
@@ -134,23 +143,19 @@ static void fill_costs(const pzi_work *work, pzi_replayer *replayer, const pzi_r
 pz_status pz_trace_costs(const pz_trace *trace, const pz_platform *platform, int64_t *swap_ns,
                          int64_t *recompute_ns, pz_diag *diag)
 {
-    pzi_work work;
-    pz_status status = pzi_work_new(trace, platform, &work, diag);
+    struct stage stage;
+    pz_status status = stage_new(trace, platform, &stage, diag);
     if (status != PZ_OK)
         return status;
-    pzi_replayer replayer;
-    status = pzi_replayer_new(&work, &replayer);
     uint8_t *dropped = calloc(trace->n_saved + 1, sizeof *dropped);
     int32_t *back = calloc(trace->n_saved + 1, sizeof *back);
-    if (status == PZ_OK && dropped && back)
-        fill_costs(&work, &replayer, &(pzi_residency){dropped, back, PZ_REPLAY_FREE}, swap_ns,
-                   recompute_ns);
+    if (dropped && back)
+        fill_costs(&stage.work, &stage.replayer, &(pzi_residency){dropped, back, PZ_REPLAY_FREE},
+                   swap_ns, recompute_ns);
     else
         status = pzi_no_memory(diag);
     free(dropped);
     free(back);
-    if (replayer.work)
-        pzi_replayer_free(&replayer);
-    pzi_work_free(&work);
+    stage_free(&stage);
     return status;
 }

@@ -114,6 +114,42 @@ static void find_holdable(pzi_work *work)
         work->holdable[s] = work->holdable[s] == 2;
 }
 
+/* Adds to the operators first .. end - 1. */
+static void add_range(int64_t *change, int32_t first, int32_t end, int64_t bytes)
+{
+    change[first] += bytes;
+    change[end] -= bytes;
+}
+
+/* Memory that every plan takes, whatever its actions, replays and prefetches: the inputs at the
+ * start, and at each operator what is live but the saved tensors that are idle, as no more can be
+ * out. */
+static pz_status find_least(pzi_work *work)
+{
+    const pz_trace *trace = work->trace;
+    int64_t *change = calloc(trace->n_ops + 1, sizeof *change), live = 0, least = 0;
+    if (!change)
+        return PZ_ERR_MEMORY;
+    for (size_t s = 0; s < trace->n_storages; s++) {
+        const pzi_storage *storage = &trace->storages[s];
+        const int64_t bytes = (int64_t)work->bytes[s];
+        if (bytes == 0)
+            continue;
+        least += storage->op < 0 ? bytes : 0;
+        add_range(change, storage->op < 0 ? 0 : storage->op, storage->last_use + 1, bytes);
+    }
+    for (size_t i = 0; i < trace->n_saved; i++)
+        add_range(change, trace->saved[i].last_forward_use + 1, trace->saved[i].first_backward_use,
+                  -(int64_t)pzi_saved_bytes(work, i));
+    for (size_t i = 0; i < trace->n_ops; i++) {
+        live += change[i];
+        least = live > least ? live : least;
+    }
+    free(change);
+    work->least_bytes = (uint64_t)least;
+    return PZ_OK;
+}
+
 static void fill(pzi_work *work)
 {
     const pz_trace *trace = work->trace;
@@ -159,7 +195,10 @@ pz_status pzi_work_new(const pz_trace *trace, const pz_platform *platform, pzi_w
     }
     fill(work);
     find_holdable(work);
-    return PZ_OK;
+    if (find_least(work) == PZ_OK)
+        return PZ_OK;
+    pzi_work_free(work);
+    return pzi_no_memory(diag);
 }
 
 void pzi_work_free(pzi_work *work)

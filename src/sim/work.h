@@ -8,14 +8,15 @@
 typedef struct pzi_work {
     const pz_trace *trace;
     const pz_platform *platform;
-    int64_t *op_ns;     /* duration of each operator */
-    int64_t *start_ns;  /* when it starts; n_ops + 1 entries, the last is the end */
-    uint64_t *bytes;    /* of each storage at the platform's precision; 0 if persistent or unused */
-    int32_t *by_ready;  /* saved tensors in order of ready_op */
-    int32_t *by_use;    /* in order of first backward use; those of one operator by ready_op */
-    uint8_t *holdable;  /* per storage: what PZ_REPLAY_HOLD lets stay */
-    int64_t forward_ns; /* Tfwd, also the time at which the backward pass begins */
-    int64_t backward_ns; /* Tbwd */
+    int64_t *op_ns;    /* duration of each operator */
+    int64_t *start_ns; /* when it starts; n_ops + 1 entries, the last is the end */
+    uint64_t *bytes;   /* of each storage at the platform's precision; 0 if persistent or unused */
+    int32_t *by_ready; /* saved tensors in order of ready_op */
+    int32_t *by_use;   /* in order of first backward use; those of one operator by ready_op */
+    uint8_t *holdable; /* per storage: what PZ_REPLAY_HOLD lets stay */
+    uint64_t least_bytes; /* no plan runs in less */
+    int64_t forward_ns;   /* Tfwd, also the time at which the backward pass begins */
+    int64_t backward_ns;  /* Tbwd */
     int64_t optimizer_ns;
 } pzi_work;
 

@@ -27,6 +27,7 @@ pz_status pz_plan_new(const pz_trace *trace, pz_plan **plan)
     p->n_ops = trace->n_ops;
     p->steps = steps;
     p->info.digest = trace->digest;
+    snprintf(p->info.model, sizeof p->info.model, "%s", trace->model);
     for (size_t i = 0; i < p->n; i++)
         steps[i].prefetch_op = PZI_NONE;
     *plan = p;
@@ -87,9 +88,10 @@ void pz_plan_get_info(const pz_plan *plan, pz_plan_info *info)
 
 void pz_plan_set_info(pz_plan *plan, const pz_plan_info *info)
 {
-    const uint64_t digest = plan->info.digest;
+    const pz_plan_info old = plan->info;
     plan->info = *info;
-    plan->info.digest = digest;
+    plan->info.digest = old.digest;
+    memcpy(plan->info.model, old.model, sizeof old.model);
     plan->info.policy[sizeof plan->info.policy - 1] = '\0';
     plan->info.candidate[sizeof plan->info.candidate - 1] = '\0';
     plan->info.codec[sizeof plan->info.codec - 1] = '\0';
@@ -133,6 +135,8 @@ static pz_status read_head(pz_plan *plan, const json_t *root, pz_diag *diag)
                            "is %.20s, but the trace has %s; use the trace that the plan was made "
                            "for, or plan again",
                            digest, expected);
+    if (pzi_has(&fields, "model"))
+        snprintf(plan->info.model, sizeof plan->info.model, "%s", pzi_get_string(&fields, "model"));
     plan->replay = (pz_replay)pzi_get_choice(&fields, "replay", replays);
     pzi_get_text(&fields, "policy", true, plan->info.policy, sizeof plan->info.policy);
     pzi_get_text(&fields, "candidate", true, plan->info.candidate, sizeof plan->info.candidate);
@@ -198,6 +202,18 @@ static pz_status read_tensor(const pz_trace *trace, pz_plan *plan, const pzi_fie
     return fields.status;
 }
 
+/* Who compresses, and into which slots, is a part of the plan. */
+static pz_status check_compressor(const pz_plan *plan, const pzi_fields *root)
+{
+    pzi_fields fields = *root;
+    for (size_t i = 0; plan->info.compress == PZ_COMPRESS_NONE && i < plan->n; i++)
+        if (plan->steps[i].action == PZ_COMPRESS) {
+            pzi_bad_field(&fields, "compress", "does not tell who compresses tensors");
+            break;
+        }
+    return fields.status;
+}
+
 static pz_status read_tensors(const pz_trace *trace, pz_plan *plan, const json_t *root,
                               pz_diag *diag)
 {
@@ -210,7 +226,7 @@ static pz_status read_tensors(const pz_trace *trace, pz_plan *plan, const json_t
     for (size_t k = 0; status == PZ_OK && k < n; k++)
         status = read_tensor(trace, plan, &fields, k, seen);
     free(seen);
-    return status;
+    return status == PZ_OK ? check_compressor(plan, &fields) : status;
 }
 
 static pz_status from_json(const pz_trace *trace, json_t *root, pz_plan **plan, pz_diag *diag)

@@ -201,6 +201,55 @@ static double plans_of(const struct lab *lab)
     return plans;
 }
 
+/* Whether any plan of the lab, in any mode, runs within the budget. */
+static bool any_runs(struct lab *lab, uint64_t budget_bytes)
+{
+    int64_t best_ns = INT64_MAX;
+    lab->setup.budget_bytes = budget_bytes;
+    lab->setup.replay = PZ_REPLAY_HOLD;
+    try_from(lab, 0, &best_ns);
+    return best_ns < INT64_MAX;
+}
+
+/* Planning fails for less, and says so of no budget for which it finds a plan. */
+static void check_least(struct lab *lab, const char *policy)
+{
+    pz_plan *plan = NULL;
+    pz_report report;
+    uint64_t least_bytes = 0;
+    CHECK_EQ_I64(pz_plan_least_budget(&lab->setup, policy, &least_bytes, NULL), PZ_OK);
+    CHECK(least_bytes >= lab->work.least_bytes);
+    lab->setup.budget_bytes = lab->work.least_bytes - 1;
+    CHECK_EQ_I64(pz_plan_make(&lab->setup, policy, &plan, &report, NULL), PZ_ERR_INFEASIBLE);
+    lab->setup.budget_bytes = least_bytes;
+    CHECK_EQ_I64(pz_plan_make(&lab->setup, policy, &plan, &report, NULL), PZ_OK);
+    pz_plan_free(plan);
+}
+
+/* The memory that every plan takes, which ends searches: there is no plan below it, and nearly
+ * always one that needs no more. */
+TEST(no_plan_runs_in_less_than_all_take)
+{
+    unsigned tried = 0, reached = 0;
+
+    for (uint64_t seed = 1; tried < 150; seed++) {
+        struct lab lab;
+        if (!lab_new(&lab, seed, 1 + (int)(seed % 5)))
+            return;
+        const uint64_t least = lab.work.least_bytes;
+        if (lab.info.saved >= 1 && plans_of(&lab) <= 1000 && least > 1) {
+            CHECK(!any_runs(&lab, least - 1));
+            CHECK(!any_runs(&lab, rng_below(&lab.rng, least)));
+            check_least(&lab, tried % 2 ? "best" : "planezip");
+            reached += any_runs(&lab, least);
+            tried++;
+        }
+        lab_free(&lab);
+    }
+    TEST_CONTEXT("%u of %u", reached, tried);
+    CHECK(reached > tried * 9 / 10);
+}
+
 /* A bound is never above what is possible, and there is one wherever there is a plan. */
 static void check_bound(struct lab *lab, int64_t best_ns)
 {

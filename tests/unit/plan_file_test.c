@@ -89,6 +89,8 @@ TEST(round_trip)
     CHECK_STR(a.candidate, b.candidate);
     CHECK_STR(a.codec, b.codec);
     CHECK_STR(a.platform, b.platform);
+    CHECK_STR(a.model, "random");
+    CHECK_STR(b.model, "random");
     CHECK_EQ_U64(a.budget_bytes, b.budget_bytes);
     CHECK_EQ_U64(a.digest, b.digest);
     CHECK(a.predicted_overhead == b.predicted_overhead);
@@ -163,6 +165,51 @@ TEST(bad_files)
     check_edit(number, "\"prefetch_op\": 123456", PZ_ERR_MEANING, "tensors[1].prefetch_op");
     check_edit("\"action\": \"drop\"", "\"action\": \"drop\", \"action\": \"keep\"", PZ_ERR_SYNTAX,
                "");
+    finish();
+}
+
+/* Of another name, of none, and of one that has no room. */
+TEST(models)
+{
+    static const struct {
+        const char *text, *model;
+    } models[] = {{"\"model\": \"other\"", "other"},
+                  {"\"note\": \"other\"", "random"},
+                  {"\"model\": "
+                   "\"0123456789012345678901234567890123456789012345678901234567890123456789\"",
+                   "012345678901234567890123456789012345678901234567890123456789012"}};
+
+    if (!start())
+        return;
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        pz_plan *read = NULL;
+        pz_plan_info info = {0};
+        char *text = edit_text(good, "\"model\": \"random\"", models[i].text);
+        if (!CHECK(text != NULL))
+            return;
+        CHECK_EQ_I64(pz_plan_parse(trace, text, strlen(text), &read, NULL), PZ_OK);
+        pz_plan_get_info(read, &info);
+        CHECK_STR(info.model, models[i].model);
+        pz_plan_free(read);
+        free(text);
+    }
+    check_edit("\"random\"", "1", PZ_ERR_MEANING, "model");
+    finish();
+}
+
+/* A plan that compresses says who does so, and into which slots. */
+TEST(compressors)
+{
+    if (!start())
+        return;
+    check_edit("\"action\": \"swap\"", "\"action\": \"compress\"", PZ_ERR_MEANING, "compress");
+    char *compressing = edit_text(good, "\"action\": \"swap\"", "\"action\": \"compress\"");
+    pz_text_free(good);
+    good = compressing;
+    check_edit("\"replay\"", "\"compress\": \"none\", \"slot_bytes\": 1, \"replay\"",
+               PZ_ERR_MEANING, "compress");
+    check_edit("\"replay\"", "\"compress\": \"spare\", \"replay\"", PZ_ERR_MEANING, "slot_bytes");
+    check_edit("\"replay\"", "\"compress\": \"spare\", \"slot_bytes\": 1, \"replay\"", PZ_OK, "");
     finish();
 }
 
