@@ -131,7 +131,7 @@ static void bench_rows(unsigned w, size_t row_bytes, const uint8_t *raw, uint8_t
         memcpy(to, raw, MEMORY_BYTES);
         times[0][run] = now() - begin;
         begin = now();
-        check(pz_ibp_condense(NULL, table, raw, rows, packed, MEMORY_BYTES, offsets));
+        check(pz_ibp_condense(NULL, table, raw, 0, rows, packed, MEMORY_BYTES, offsets));
         times[1][run] = now() - begin;
         begin = now();
         check(pz_ibp_unpack(NULL, &condensed, 0, rows, to, NULL));

@@ -291,7 +291,7 @@ static int pack(const row_file *in, pz_ibp_table *table, const char *name)
     to = memory_keep(out.bytes, 1);
     pz_ibp_table_save(table, to + HEADER_BYTES, out.table_bytes);
     memcpy(to + out.prefix_at, in->content.data, in->prefix_bytes);
-    status = pz_ibp_condense(NULL, table, rows_of(in), in->count, to + out.data_at,
+    status = pz_ibp_condense(NULL, table, rows_of(in), 0, in->count, to + out.data_at,
                              (size_t)out.data_bytes, offsets);
     if (status != PZ_OK)
         return fail_status(in->name, status, NULL);

@@ -104,11 +104,14 @@ PZ_API pz_status pz_ibp_pack(pz_threads *threads, const pz_ibp_table *table, con
                              uint64_t first, size_t count, void *slots, size_t stride_bytes,
                              void *packed);
 
-/* Packs count rows without gaps into data, and tells count + 1 offsets.  PZ_ERR_SPACE if data_bytes
- * do not suffice, of which offsets[count] tells how many it takes; those of the raw rows always do.
- */
+/* Packs count rows without gaps behind the first ones, which are in data already, and tells their
+ * offsets: offsets[first + 1] to offsets[first + count].  offsets[first] is where they begin; if
+ * first is 0, it is set to 0.  PZ_ERR_RANGE if it lies behind data_bytes.  PZ_ERR_SPACE if
+ * data_bytes do not suffice, of which offsets[first + count] tells how many it takes; those of the
+ * raw rows always do. */
 PZ_API pz_status pz_ibp_condense(pz_threads *threads, const pz_ibp_table *table, const void *raw,
-                                 size_t count, void *data, size_t data_bytes, uint64_t *offsets);
+                                 uint64_t first, size_t count, void *data, size_t data_bytes,
+                                 uint64_t *offsets);
 
 /* Unpacks count rows from number first on.  PZ_ERR_ARGUMENT if there are not so many; else
  * docs/ibp.md, "What a reader rejects": *bad_row, which may be NULL, is then a row that is wrong,

@@ -170,19 +170,24 @@ static void condense_part(void *arg, size_t i)
 }
 
 pz_status pz_ibp_condense(pz_threads *threads, const pz_ibp_table *table, const void *raw,
-                          size_t count, void *data, size_t data_bytes, uint64_t *offsets)
+                          uint64_t first, size_t count, void *data, size_t data_bytes,
+                          uint64_t *offsets)
 {
-    struct job job = {.table = table, .count = count, .raw = raw, .to = data, .offsets = offsets};
+    struct job job = {.table = table, .count = count, .raw = raw, .to = data};
 
     if (table == NULL || offsets == NULL || (count != 0 && (raw == NULL || data == NULL)) ||
-        count > SIZE_MAX / table->row_bytes)
+        count > SIZE_MAX / table->row_bytes || first > SIZE_MAX / sizeof *offsets - 1 - count)
         return PZ_ERR_ARGUMENT;
     job.ops = active_ops();
-    offsets[0] = 0;
+    job.offsets = offsets + first;
+    if (first == 0)
+        offsets[0] = 0;
+    if (job.offsets[0] > data_bytes)
+        return PZ_ERR_RANGE;
     run(threads, &job, size_part);
     for (size_t k = 0; k < count; k++)
-        offsets[k + 1] += offsets[k];
-    if (offsets[count] > data_bytes)
+        job.offsets[k + 1] += job.offsets[k];
+    if (job.offsets[count] > data_bytes)
         return PZ_ERR_SPACE;
     run(threads, &job, condense_part);
     return PZ_OK;

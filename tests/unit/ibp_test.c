@@ -93,9 +93,10 @@ static void check_condensed(const pz_ibp_table *table, const pz_ibp_shape *shape
         uint8_t *const packed = guard_place(guard, row % 2 ? GUARD_FRONT : GUARD_BACK, bytes);
         const pz_ibp_rows view = {sizeof view, table, packed, 1, bytes, 0, NULL, offsets};
 
-        CHECK_EQ_U64(pz_ibp_condense(NULL, table, raw + row * R, 1, packed, bytes - 1, offsets),
+        CHECK_EQ_U64(pz_ibp_condense(NULL, table, raw + row * R, 0, 1, packed, bytes - 1, offsets),
                      PZ_ERR_SPACE);
-        CHECK_EQ_U64(pz_ibp_condense(NULL, table, raw + row * R, 1, packed, bytes, offsets), PZ_OK);
+        CHECK_EQ_U64(pz_ibp_condense(NULL, table, raw + row * R, 0, 1, packed, bytes, offsets),
+                     PZ_OK);
         CHECK_EQ_U64(offsets[1], bytes);
         CHECK_MEM(packed, expected, bytes);
         memset(unpacked, 0xa5, R);
@@ -513,7 +514,13 @@ TEST(threads_give_the_same_rows)
     CHECK_EQ_U64(pz_ibp_unpack(threads, &in_slots, 0, ROWS, again, NULL), PZ_OK);
     CHECK_MEM(again, many, ROWS * R);
 
-    CHECK_EQ_U64(pz_ibp_condense(threads, table, many, ROWS, slots, ROWS * R, offsets), PZ_OK);
+    CHECK_EQ_U64(pz_ibp_condense(threads, table, many, 0, 5, slots, ROWS * R, offsets), PZ_OK);
+    CHECK_EQ_U64(pz_ibp_condense(threads, table, many + 5 * R, 5, ROWS - 5, slots,
+                                 (size_t)offsets[5] - 1, offsets),
+                 PZ_ERR_RANGE);
+    CHECK_EQ_U64(pz_ibp_condense(threads, table, many + 5 * R, 5, ROWS - 5, slots,
+                                 (size_t)alone.packed_bytes, offsets),
+                 PZ_OK);
     CHECK_EQ_U64(offsets[ROWS], alone.packed_bytes);
     pz_ibp_rows condensed = {sizeof condensed, table, slots, ROWS, ROWS * R, 0, NULL, offsets};
     memset(again, 0, ROWS * R);
