@@ -33,6 +33,22 @@ static inline unsigned PZ_CAT(collect_tops)(uint64_t x)
 #endif
 }
 
+/* And back: 8 bytes of symbols that have the lowest bits of `bits` as top bits, else zeros. */
+static inline uint64_t PZ_CAT(spread_tops)(uint64_t bits)
+{
+#if PZ_W == 8
+    const uint64_t apart = (bits & 0xff) * 0x0101010101010101u & 0x8040201008040201u;
+
+    return (apart + 0x7f7f7f7f7f7f7f7fu) & 0x8080808080808080u;
+#elif PZ_W == 16
+    return (bits & 15) * 0x1000200040008000u & 0x8000800080008000u;
+#elif PZ_W == 32
+    return (bits & 1) << 31 | (bits & 2) << 62;
+#else
+    return bits << 63;
+#endif
+}
+
 static inline PZ_PLANE PZ_CAT(present)(const uint8_t *block)
 {
     const uint64_t low = UINT64_MAX / ((PZ_SYMBOL)-1) * ((PZ_SYMBOL)-1 >> 1);
@@ -164,8 +180,8 @@ static inline uint64_t PZ_CAT(bit_plane)(const uint8_t *from, unsigned bit)
 {
     uint64_t plane = 0;
 
-    for (unsigned i = 0; i < PZI_GROUP; i++)
-        plane |= ((uint64_t)PZ_LOAD(from, i) >> bit & 1) << i;
+    for (unsigned i = 0; i < PZI_GROUP; i += 64 / PZ_W, from += 8)
+        plane |= (uint64_t)PZ_CAT(collect_tops)(pzi_load_le64(from) << (PZ_W - 1 - bit)) << i;
     return plane;
 }
 
@@ -175,7 +191,7 @@ PZI_INLINE void PZ_CAT(join)(const PZ_EXPONENT *exponents, const uint8_t *record
     const unsigned m = PZ_W - 1 - e, B = (m + 1) / 8, x = m + 1 - 8 * B;
     uint64_t signs = planes[0];
 
-    for (unsigned i = 0; i < PZI_GROUP; i++, signs >>= 1) {
+    for (unsigned i = 0; i < PZI_GROUP; i++) {
         uint64_t value = 0;
 
         for (unsigned k = 0; k < B; k++)
@@ -183,9 +199,10 @@ PZI_INLINE void PZ_CAT(join)(const PZ_EXPONENT *exponents, const uint8_t *record
         value &= ((uint64_t)1 << m) - 1;
         for (unsigned k = 1; k < x; k++)
             value |= (planes[k] >> i & 1) << (m - k);
-        value |= (uint64_t)exponents[i] << m | (signs & 1) << (PZ_W - 1);
-        PZ_STORE(to, i, (PZ_SYMBOL)value);
+        PZ_STORE(to, i, (PZ_SYMBOL)(value | (uint64_t)exponents[i] << m));
     }
+    for (uint8_t *at = to; signs != 0; at += 8, signs = signs >> (64 / PZ_W - 1) >> 1)
+        pzi_store_le64(at, pzi_load_le64(at) | PZ_CAT(spread_tops)(signs));
 }
 
 /* The bits that the order of floating-point numbers, as integers, turns where the sign is set. */
