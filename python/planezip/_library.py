@@ -1,5 +1,5 @@
 """The C library: where it is found, its structures, constants and functions, by the names of
-planezip/planezip.h, planezip/engine.h and planezip/plan.h.
+planezip/planezip.h, planezip/engine.h, planezip/plan.h and planezip/ibp.h.
 
 The only module that knows how C lays out anything; tests/python/test_library.py compares it with
 the headers.  ctypes releases the interpreter's lock for the time of each call.
@@ -21,6 +21,7 @@ RELEASE = VERSION.rpartition(".")[0]
 INSTALLED = f"libplanezip.{RELEASE}.dylib" if SUFFIX == ".dylib" else f"libplanezip.so.{RELEASE}"
 
 OK = 0
+ERR_ARGUMENT = 1
 ERR_MEMORY = 3
 ERR_IO = 4
 ERR_INFEASIBLE = 20
@@ -36,6 +37,7 @@ UNKNOWN = 2**64 - 1
 OUT, IN, DIRECTIONS = 0, 1, 2
 TIER_MEMORY, TIER_DISK = 1, 2
 BYPASS_AUTO, BYPASS_NEVER, BYPASS_ALWAYS = 0, 1, 2
+IBP_ROW_MAX_BYTES = 1 << 20
 
 
 class Where(ctypes.Structure):
@@ -176,6 +178,26 @@ class Report(ctypes.Structure):
                 ("packed_bytes", c_uint64), ("overhead", c_double)]
 
 
+class IbpShape(ctypes.Structure):
+    _fields_ = [("width_bits", c_uint32), ("group_bits", c_uint32), ("row_elements", c_uint64)]
+
+
+class IbpLearnOptions(SizedStructure):
+    _fields_ = [("size", c_size_t), ("width_bits", c_uint32), ("group_bits", c_uint32),
+                ("row_elements", c_uint64), ("threshold", c_double), ("sample_bytes", c_size_t)]
+
+
+class IbpRows(SizedStructure):
+    _fields_ = [("size", c_size_t), ("table", c_void_p), ("data", c_void_p), ("count", c_uint64),
+                ("data_bytes", c_size_t), ("stride_bytes", c_size_t), ("packed", c_void_p),
+                ("offsets", POINTER(c_uint64))]
+
+
+class IbpStats(ctypes.Structure):
+    _fields_ = [("rows", c_uint64), ("raw_rows", c_uint64), ("groups", c_uint64),
+                ("packed_groups", c_uint64), ("raw_bytes", c_uint64), ("packed_bytes", c_uint64)]
+
+
 STRUCTURES = {"pz_where": Where, "pz_diag": Diag, "pz_mode": Mode, "pz_stats": Stats,
               "pz_threads_options": ThreadsOptions, "pz_metadata": Metadata, "pz_tensor": Tensor,
               "pz_writer_options": WriterOptions, "pz_reader_options": ReaderOptions,
@@ -183,7 +205,9 @@ STRUCTURES = {"pz_where": Where, "pz_diag": Diag, "pz_mode": Mode, "pz_stats": S
               "pz_engine_options": EngineOptions, "pz_swap_options": SwapOptions,
               "pz_swap_stats": SwapStats, "pz_direction_stats": DirectionStats,
               "pz_engine_stats": EngineStats, "pz_platform": Platform, "pz_setup": Setup,
-              "pz_report": Report}
+              "pz_report": Report, "pz_ibp_shape": IbpShape,
+              "pz_ibp_learn_options": IbpLearnOptions, "pz_ibp_rows": IbpRows,
+              "pz_ibp_stats": IbpStats}
 
 # Name: result, arguments.  A status is a c_int, an opaque object a c_void_p.
 FUNCTIONS = {
@@ -242,6 +266,27 @@ FUNCTIONS = {
                             POINTER(Diag)]),
     "pz_timeline_json": (c_int, [c_void_p, POINTER(c_char_p)]),
     "pz_timeline_free": (None, [c_void_p]),
+    "pz_ibp_table_free": (None, [c_void_p]),
+    "pz_ibp_table_shape": (IbpShape, [c_void_p]),
+    "pz_ibp_row_bytes": (c_size_t, [c_void_p]),
+    "pz_ibp_table_masks": (c_void_p, [c_void_p]),
+    "pz_ibp_table_values": (c_void_p, [c_void_p]),
+    "pz_ibp_table_bytes": (c_size_t, [c_void_p]),
+    "pz_ibp_table_save": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "pz_ibp_table_load": (c_int, [c_void_p, c_size_t, POINTER(c_void_p), POINTER(Diag)]),
+    "pz_ibp_learner_new": (c_int, [POINTER(IbpLearnOptions), POINTER(c_void_p)]),
+    "pz_ibp_learner_free": (None, [c_void_p]),
+    "pz_ibp_learner_add": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "pz_ibp_learner_table": (c_int, [c_void_p, POINTER(c_void_p)]),
+    "pz_ibp_pack": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_size_t, c_void_p, c_size_t,
+                            c_void_p]),
+    "pz_ibp_condense": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_size_t, c_void_p,
+                                c_size_t, POINTER(c_uint64)]),
+    "pz_ibp_unpack": (c_int, [c_void_p, POINTER(IbpRows), c_uint64, c_size_t, c_void_p,
+                              POINTER(c_uint64)]),
+    "pz_ibp_fetch": (c_int, [c_void_p, POINTER(IbpRows), POINTER(c_uint64), c_size_t, c_void_p,
+                             POINTER(c_uint64)]),
+    "pz_ibp_measure": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t, POINTER(IbpStats)]),
     "pz_isa_count": (c_uint, []),
     "pz_isa_name": (c_char_p, [c_uint]),
     "pz_isa_active": (c_char_p, []),

@@ -1,6 +1,7 @@
 /* Prints how C lays out what the Python package mirrors, for test_library.py: a line for each
  * structure, its fields, and each constant. */
 #include <planezip/engine.h>
+#include <planezip/ibp.h>
 #include <planezip/plan.h>
 
 #include <stdio.h>
@@ -13,6 +14,7 @@
 static void constants(void)
 {
     CONSTANT(PZ_OK);
+    CONSTANT(PZ_ERR_ARGUMENT);
     CONSTANT(PZ_ERR_MEMORY);
     CONSTANT(PZ_ERR_IO);
     CONSTANT(PZ_ERR_INFEASIBLE);
@@ -30,6 +32,7 @@ static void constants(void)
     CONSTANT(PZ_BYPASS_AUTO);
     CONSTANT(PZ_BYPASS_NEVER);
     CONSTANT(PZ_BYPASS_ALWAYS);
+    CONSTANT(PZ_IBP_ROW_MAX_BYTES);
 }
 
 static void small_structures(void)
@@ -261,6 +264,37 @@ static void planning(void)
     FIELD(pz_report, overhead);
 }
 
+static void ibp(void)
+{
+    STRUCT(pz_ibp_shape);
+    FIELD(pz_ibp_shape, width_bits);
+    FIELD(pz_ibp_shape, group_bits);
+    FIELD(pz_ibp_shape, row_elements);
+    STRUCT(pz_ibp_learn_options);
+    FIELD(pz_ibp_learn_options, size);
+    FIELD(pz_ibp_learn_options, width_bits);
+    FIELD(pz_ibp_learn_options, group_bits);
+    FIELD(pz_ibp_learn_options, row_elements);
+    FIELD(pz_ibp_learn_options, threshold);
+    FIELD(pz_ibp_learn_options, sample_bytes);
+    STRUCT(pz_ibp_rows);
+    FIELD(pz_ibp_rows, size);
+    FIELD(pz_ibp_rows, table);
+    FIELD(pz_ibp_rows, data);
+    FIELD(pz_ibp_rows, count);
+    FIELD(pz_ibp_rows, data_bytes);
+    FIELD(pz_ibp_rows, stride_bytes);
+    FIELD(pz_ibp_rows, packed);
+    FIELD(pz_ibp_rows, offsets);
+    STRUCT(pz_ibp_stats);
+    FIELD(pz_ibp_stats, rows);
+    FIELD(pz_ibp_stats, raw_rows);
+    FIELD(pz_ibp_stats, groups);
+    FIELD(pz_ibp_stats, packed_groups);
+    FIELD(pz_ibp_stats, raw_bytes);
+    FIELD(pz_ibp_stats, packed_bytes);
+}
+
 int main(void)
 {
     constants();
@@ -272,5 +306,6 @@ int main(void)
     engine_options();
     engine_stats();
     planning();
+    ibp();
     return 0;
 }
