@@ -39,6 +39,7 @@ struct reader {
     int (*visit)(void *user, const activations_chunk *chunk);
     void *user;
     unsigned line;
+    size_t visits;
     int columns[FIELD_COUNT];
     int sizes_columns[SIZES_CODECS]; /* -1: the index does not tell */
     char *values[FIELDS_MAX];
@@ -212,8 +213,13 @@ static int read_chunk(struct reader *self)
     if (pz_dtype_named(chunk.kind, &chunk.dtype) != PZ_OK)
         return fail_line(self, self->columns[FIELD_KIND], "it is not a type");
     chunk.width_bits = pz_profile_width(self->profile, chunk.dtype);
+    if (width != pz_profile_width(PZ_PROFILE_NATIVE, chunk.dtype) &&
+        width != pz_profile_width(PZ_PROFILE_PAPER, chunk.dtype))
+        return fail_line(self, self->columns[FIELD_WIDTH],
+                         "the type has no symbols of this width in any profile");
     if (width != chunk.width_bits)
         return STATUS_OK;
+    self->visits++;
     status = locate(self, &chunk, offset, length);
     if (status == STATUS_OK)
         status = read_expected(self, &chunk);
@@ -270,5 +276,10 @@ int activations_read(const char *file, pz_profile profile,
     text = memory_keep(content.bytes + 1, 1);
     memcpy(text, content.data, content.bytes);
     status = check_text(self, text, content.bytes);
-    return status == STATUS_OK ? read_lines(self, text) : status;
+    if (status == STATUS_OK)
+        status = read_lines(self, text);
+    if (status != STATUS_OK || self->visits > 0)
+        return status;
+    return fail(file, NULL, "give an index of activations",
+                self->line > 1 ? "its chunks are none of the profile" : "it names no chunks");
 }

@@ -21,7 +21,8 @@ typedef struct activations_chunk {
 } activations_chunk;
 
 /* Calls visit for each chunk whose width is that of its type in the profile, as long as it returns
- * STATUS_OK, and returns the last status.  Prints its errors. */
+ * STATUS_OK, and returns the last status.  A width that the type has in no profile is an error, and
+ * so is an index without a chunk to visit.  Prints its errors. */
 int activations_read(const char *file, pz_profile profile,
                      int (*visit)(void *user, const activations_chunk *chunk), void *user);
 

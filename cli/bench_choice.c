@@ -9,6 +9,7 @@
 #include "names.h"
 #include "units.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -137,6 +138,10 @@ static int check_isas(const word_list *wishes)
 
 static int choose_isas(const word_list *wishes, bench_choice *choice)
 {
+    const char *forced = getenv("PZ_ISA");
+
+    if (wishes->count > 0 && forced != NULL && forced[0] != '\0')
+        return fail_usage("--isa: PZ_ISA='%s' forces one; give one of them", forced);
     choice->isas = memory_keep(pz_isa_count(), sizeof *choice->isas);
     for (unsigned i = pz_isa_count(); i-- > 0;)
         if (is_wanted(wishes, pz_isa_name(i)))

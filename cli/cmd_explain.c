@@ -16,12 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TOP_DEFAULT = 10 };
+
 static struct {
     planned_options world;
     const char *plan;
     uint64_t top;
     bool json;
-} options = {.top = 10};
+} options = {.top = UINT64_MAX}; /* UINT64_MAX: not given */
 
 static const option explain_options[] = {
     PLANNED_OPTIONS(options.world),
@@ -245,6 +247,7 @@ static int compare_sizes(const void *a, const void *b)
 static size_t choose_largest(const struct scene *scene, struct sized **chosen)
 {
     size_t saved = scene->world.info.saved;
+    uint64_t top = options.top < UINT64_MAX ? options.top : TOP_DEFAULT;
 
     *chosen = memory_keep(saved, sizeof **chosen);
     for (size_t i = 0; i < saved; i++) {
@@ -254,7 +257,7 @@ static size_t choose_largest(const struct scene *scene, struct sized **chosen)
         (*chosen)[i] = (struct sized){tensor.bytes[scene->world.platform.precision], i};
     }
     qsort(*chosen, saved, sizeof **chosen, compare_sizes);
-    return options.top > 0 && options.top < saved ? (size_t)options.top : saved;
+    return top > 0 && top < saved ? (size_t)top : saved;
 }
 
 static int choose_named(const struct scene *scene, char **operands, size_t count,
@@ -302,8 +305,11 @@ static int run(char **operands, size_t count)
     table *results = table_new(columns, LENGTH(columns));
     struct sized *chosen = NULL;
     pz_diag diag = {0};
-    int status = planned_read_world(&options.world, &scene->world);
+    int status;
 
+    if (count > 0 && options.top < UINT64_MAX)
+        return fail_usage("--top is for the largest tensors, and '%s' is named", operands[0]);
+    status = planned_read_world(&options.world, &scene->world);
     if (status == STATUS_OK)
         status = planned_read(&scene->world, options.plan, &scene->planned);
     if (status == STATUS_OK)

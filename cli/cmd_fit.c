@@ -35,7 +35,9 @@ static struct {
     batch_list batches;
     search_options search;
     bool json;
-} options = {.policy = PZ_POLICY_DEFAULT, .reserve_bytes = UINT64_C(1) << 30, .most_percent = 10};
+} options = {.policy = PZ_POLICY_DEFAULT, .reserve_bytes = UINT64_C(1) << 30};
+
+#define MOST_PERCENT_DEFAULT 10.0
 
 /* ---- Options ---- */
 
@@ -151,6 +153,7 @@ struct scene {
     search_options search; /* of the next plan */
     bool as_it_is;         /* makes no plans now: what does not fit without one does not run */
     table *rows, *largest;
+    bool reaches_limit; /* a largest batch is BATCH_MAX, so that there may be a larger one */
 };
 
 /* Mixed precision works on a bf16 copy of the weights beside those in float32. */
@@ -174,7 +177,7 @@ static void count_fixed(const struct scene *scene, const pz_trace *trace, verdic
 static pz_status find_ratios(const family *group, const struct scene *scene, const pz_trace *trace,
                              double **ratios)
 {
-    const pz_predictor *predictor = group->traces[0]->predictor;
+    const pz_predictor *predictor = group->traces[0]->ratios.predictor;
     pz_trace_info info;
 
     *ratios = NULL;
@@ -251,9 +254,14 @@ static int judge(const struct scene *scene, const family *group, uint64_t batch,
 
 /* ---- The largest batch sizes ---- */
 
+static double most_percent(void)
+{
+    return options.most_percent > 0 ? options.most_percent : MOST_PERCENT_DEFAULT;
+}
+
 static bool is_enough(const verdict *self)
 {
-    return self->fits || (self->plans && self->report.overhead <= options.most_percent / 100);
+    return self->fits || (self->plans && self->report.overhead <= most_percent() / 100);
 }
 
 /* The batch size to try next, by doubling and bisection from below. */
@@ -332,6 +340,7 @@ static int add_largest(struct scene *scene, const family *group)
     scene->search = options.search;
     if (status != STATUS_OK)
         return status;
+    scene->reaches_limit |= planned.batch == BATCH_MAX;
     table_text(scene->largest, group->traces[0]->info.model);
     table_size(scene->largest, as_it_is.batch);
     table_size(scene->largest, planned.batch);
@@ -347,16 +356,35 @@ static int add_largest(struct scene *scene, const family *group)
     return STATUS_OK;
 }
 
+/* Scaling and the search for the largest batch take memory to grow with the batch. */
+static int check_growth(const struct scene *scene, const family *group)
+{
+    const pz_precision precision = scene->platform.precision;
+
+    for (size_t i = 1; i < group->count; i++) {
+        const sweep_trace *small = group->traces[i - 1], *large = group->traces[i];
+
+        if (large->info.peak_bytes[precision] < small->info.peak_bytes[precision])
+            return fail(large->file, NULL, "give traces that differ in the batch size alone",
+                        "its activations take less memory than those of %s, of a smaller batch",
+                        small->file);
+    }
+    return STATUS_OK;
+}
+
 static int add_family(struct scene *scene, const family *group)
 {
     const batch_list *named = &options.batches;
     size_t count = named->count > 0 ? named->count : group->count;
+    int status = check_growth(scene, group);
 
+    if (status != STATUS_OK)
+        return status;
     for (size_t i = 0; i < count; i++) {
         uint64_t batch = named->count > 0 ? named->list[i] : group->traces[i]->info.batch;
         verdict result;
-        int status = judge(scene, group, batch, &result);
 
+        status = judge(scene, group, batch, &result);
         if (status != STATUS_OK)
             return status;
         add_verdict(scene->rows, group, &result);
@@ -369,10 +397,11 @@ static void print_results(const struct scene *scene)
     char memory[UNITS_TEXT], reserve[UNITS_TEXT];
 
     if (options.json) {
-        json_show(json_pack("{s:I, s:I, s:s, s:o, s:o}", "memory_bytes",
+        json_show(json_pack("{s:I, s:I, s:s, s:i, s:o, s:o}", "memory_bytes",
                             (json_int_t)options.memory_bytes, "reserve_bytes",
-                            (json_int_t)options.reserve_bytes, "policy", scene->policy.name, "rows",
-                            table_json(scene->rows), "largest", table_json(scene->largest)),
+                            (json_int_t)options.reserve_bytes, "policy", scene->policy.name,
+                            "largest_tried", BATCH_MAX, "rows", table_json(scene->rows), "largest",
+                            table_json(scene->largest)),
                   stdout);
         return;
     }
@@ -387,7 +416,9 @@ static void print_results(const struct scene *scene)
         table_print(scene->largest,
                     memory_text("\nThe largest batch that fits, and with a plan that takes at most "
                                 "%g %% longer; 0: none",
-                                options.most_percent));
+                                most_percent()));
+    if (scene->reaches_limit)
+        printf("No batch above %d was tried.\n", BATCH_MAX);
 }
 
 /* ---- Command ---- */
@@ -400,6 +431,8 @@ static int check_options(struct scene *scene)
         return fail_usage("--ratios and --ratios-dir exclude each other");
     if (pz_policy_named(options.policy, &scene->policy) != PZ_OK)
         return fail_usage("--policy '%s': known are %s", options.policy, names_policies());
+    if (options.most_percent > 0 && options.batches.count > 0)
+        return fail_usage("--most is for the largest batch size, which --batch does not look for");
     return search_check(&options.search, strcmp(options.policy, PZ_POLICY_DEFAULT) == 0);
 }
 

@@ -23,7 +23,7 @@ static struct {
     pz_replay replay;
     search_options search;
     bool bound, allocator, force, json;
-} options = {.policy = PZ_POLICY_DEFAULT};
+} options = {.policy = PZ_POLICY_DEFAULT, .replay = PZ_REPLAYS}; /* PZ_REPLAYS: not given */
 
 static const option plan_options[] = {
     OPTION_NEEDED('t', "trace", "TRACE", option_text, &options.trace, "trace of the iteration"),
@@ -123,7 +123,7 @@ static int read_scene(struct scene *scene)
         .platform = &scene->platform,
         .predicted = scene->predicted,
         .actual = scene->actual,
-        .replay = options.replay,
+        .replay = options.replay < PZ_REPLAYS ? options.replay : PZ_REPLAY_FREE,
     };
     search_set(&options.search, &scene->setup);
     return options_budget(&options.budget, scene->peak_bytes, &scene->setup.budget_bytes);
@@ -300,6 +300,24 @@ static int check_output(void)
     return status == STATUS_OK ? output_check(options.output, options.force, false) : status;
 }
 
+/* What would have no effect is a wrong command line. */
+static int check_options(void)
+{
+    bool is_online = pz_policy_is_online(options.policy) != 0;
+
+    if (is_online && (options.output != NULL || options.allocator || options.replay < PZ_REPLAYS))
+        return fail_usage("--policy %s decides while it runs and makes no plan: leave --output, "
+                          "--allocator and --replay out",
+                          options.policy);
+    if (options.force && options.output == NULL)
+        return fail_usage("--force: there is nothing to overwrite without --output");
+    if (options.signature != PZ_BY_TENSOR && options.ratios == NULL)
+        return fail_usage("--signature: there is nothing to predict without --ratios");
+    if (options.bound && !pz_plan_bound_available())
+        return fail_usage("--bound: this build has no solver; build with GLPK, or leave it out");
+    return search_check(&options.search, strcmp(options.policy, PZ_POLICY_DEFAULT) == 0);
+}
+
 static int run(char **operands, size_t count)
 {
     struct scene *scene = memory_keep(1, sizeof *scene);
@@ -307,19 +325,13 @@ static int run(char **operands, size_t count)
     pz_report report;
     pz_diag diag = {0};
     pz_status result;
-    int status = STATUS_OK;
+    int status;
 
     (void)operands;
     (void)count;
     if (pz_policy_named(options.policy, &scene->policy) != PZ_OK)
         return fail_usage("--policy '%s': known are %s", options.policy, names_policies());
-    if (pz_policy_is_online(options.policy) && (options.output != NULL || options.allocator))
-        return fail_usage("--policy %s decides while it runs and makes no plan: leave --output and "
-                          "--allocator out",
-                          options.policy);
-    if (options.bound && !pz_plan_bound_available())
-        return fail_usage("--bound: this build has no solver; build with GLPK, or leave it out");
-    status = search_check(&options.search, strcmp(options.policy, PZ_POLICY_DEFAULT) == 0);
+    status = check_options();
     if (status == STATUS_OK && options.output != NULL)
         status = check_output();
     if (status == STATUS_OK)

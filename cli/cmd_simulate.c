@@ -227,6 +227,8 @@ static int run(char **operands, size_t count)
     (void)count;
     if (options.timeline != NULL)
         status = check_timeline();
+    else if (options.force)
+        status = fail_usage("--force: there is nothing to overwrite without --timeline");
     if (status == STATUS_OK)
         status = read_scene(scene);
     if (status != STATUS_OK)

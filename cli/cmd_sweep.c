@@ -35,7 +35,7 @@ typedef struct number_list {
 } number_list;
 
 static struct {
-    word_list traces, ratios, platforms, policies;
+    word_list traces, ratios, actual, platforms, policies;
     const char *ratios_folder;
     budget_list budgets;
     number_list links, engines, engines_per_link, ratio_times;
@@ -152,6 +152,9 @@ static const option sweep_options[] = {
                 "is 1)"),
     OPTION(0, "ratios-dir", "DIR", option_text, &options.ratios_folder,
            "a folder of ratio tables, one per model"),
+    OPTION_LIST(0, "actual", "TABLE", option_files, &options.actual,
+                "tables of the ratios that transfers really have (those of\n"
+                "--ratios)"),
     OPTION_LIST('p', "platform", "PLATFORM", option_files, &options.platforms,
                 "built-in platforms or files (A and B)"),
     OPTION_LIST(0, "policy", "NAME", option_words, &options.policies,
@@ -301,6 +304,23 @@ static void run_jobs(struct sweep *sweep)
         fprintf(stderr, "\r%*s\r", 50, "");
 }
 
+/* The transfers have ratios of their own, whatever the planner can tell apart. */
+static int find_ratios(struct job *job)
+{
+    const sweep_trace *trace = job->trace;
+    const char *codec = job->way->policy.codec;
+    const pz_precision precision = job->platform->precision;
+    const double times = job->way->ratio_times;
+    const bool is_told = trace->actual.predictor != NULL;
+    int status = sweep_ratios(trace, &trace->ratios, codec, precision, options.signature, times,
+                              &job->setup.predicted);
+
+    if (status != STATUS_OK || (!is_told && options.signature == PZ_BY_TENSOR))
+        return status;
+    return sweep_ratios(trace, is_told ? &trace->actual : &trace->ratios, codec, precision,
+                        PZ_BY_TENSOR, times, &job->setup.actual);
+}
+
 static int set_up_job(struct job *job)
 {
     uint64_t peak_bytes;
@@ -320,12 +340,7 @@ static int set_up_job(struct job *job)
     status = options_budget(limit, peak_bytes, &job->setup.budget_bytes);
     if (status != STATUS_OK)
         return status;
-    status = sweep_ratios(job->trace, job->way->policy.codec, job->platform->precision,
-                          options.signature, job->way->ratio_times, &job->setup.predicted);
-    if (status == STATUS_OK && options.signature != PZ_BY_TENSOR)
-        status = sweep_ratios(job->trace, job->way->policy.codec, job->platform->precision,
-                              PZ_BY_TENSOR, job->way->ratio_times, &job->setup.actual);
-    return status;
+    return find_ratios(job);
 }
 
 /* The order of the jobs is the order of the output. */
@@ -456,11 +471,17 @@ static const column row_columns[] = {
 };
 
 static const column mean_columns[] = {
-    {"platform", "platform", COLUMN_TEXT},      {"link_bps", "link", COLUMN_GBPS},
-    {"engine_bps", "engine", COLUMN_GBPS},      {"policy", "policy", COLUMN_TEXT},
-    {"replay", "replay", COLUMN_TEXT},          {"ratio_times", "ratios x", COLUMN_NUMBER},
-    {"budget", "budget", COLUMN_TEXT},          {"models", "models", COLUMN_COUNT},
-    {"infeasible", "infeasible", COLUMN_COUNT}, {"mean_overhead", "mean overhead", COLUMN_PERCENT},
+    {"platform", "platform", COLUMN_TEXT},
+    {"link_bps", "link", COLUMN_GBPS},
+    {"engine_bps", "engine", COLUMN_GBPS},
+    {"policy", "policy", COLUMN_TEXT},
+    {"replay", "replay", COLUMN_TEXT},
+    {"ratio_times", "ratios x", COLUMN_NUMBER},
+    {"budget", "budget", COLUMN_TEXT},
+    {"models", "models", COLUMN_COUNT},
+    {"infeasible", "infeasible", COLUMN_COUNT},
+    {"mean_overhead", "mean overhead", COLUMN_PERCENT},
+    {"mean_bound", "mean bound", COLUMN_PERCENT},
 };
 
 static void add_row(table *results, const struct job *job)
@@ -498,38 +519,54 @@ static void add_row(table *results, const struct job *job)
     table_flag(results, job->non_monotone);
 }
 
-/* The mean over the traces that have a plan for the combination that jobs[index] is of the first
- * trace, and their number. */
-static double mean_overhead(const struct sweep *sweep, size_t index, size_t *feasible)
-{
-    double sum = 0;
+/* Over the traces that have a plan for a combination; NaN over none. */
+struct mean {
+    double overhead, bound; /* NaN without --bound */
+    size_t feasible;
+};
 
-    *feasible = 0;
+/* The combination is the one that jobs[index] is of the first trace. */
+static struct mean mean_of(const struct sweep *sweep, size_t index)
+{
+    struct mean mean = {0};
+    double divisor;
+
     for (size_t i = index; i < sweep->job_count; i += sweep->job_count / sweep->trace_count) {
-        if (sweep->jobs[i].result != PZ_OK)
+        const struct job *job = &sweep->jobs[i];
+
+        if (job->result != PZ_OK)
             continue;
-        sum += sweep->jobs[i].report.overhead;
-        (*feasible)++;
+        mean.overhead += job->report.overhead;
+        mean.bound += job->bounded ? job->bound.overhead : NAN;
+        mean.feasible++;
     }
-    return *feasible > 0 ? sum / (double)*feasible : NAN;
+    divisor = mean.feasible > 0 ? (double)mean.feasible : NAN;
+    mean.overhead /= divisor;
+    mean.bound /= divisor;
+    return mean;
+}
+
+static void add_combination(table *results, const struct job *job)
+{
+    table_text(results, job->platform->name);
+    table_real(results, job->platform->d2h_bps);
+    table_real(results, job->platform->engine_bps);
+    table_text(results, job->way->policy.name);
+    table_text(results, job->way->replay_name);
+    table_real(results, job->way->ratio_times);
 }
 
 static void add_mean(table *results, const struct sweep *sweep, size_t index)
 {
     const struct job *first = &sweep->jobs[index];
-    size_t feasible;
-    double mean = mean_overhead(sweep, index, &feasible);
+    const struct mean mean = mean_of(sweep, index);
 
-    table_text(results, first->platform->name);
-    table_real(results, first->platform->d2h_bps);
-    table_real(results, first->platform->engine_bps);
-    table_text(results, first->way->policy.name);
-    table_text(results, first->way->replay_name);
-    table_real(results, first->way->ratio_times);
+    add_combination(results, first);
     table_text(results, options.budgets.list[first->budget_index].text);
-    table_size(results, feasible);
-    table_size(results, sweep->trace_count - feasible);
-    table_real(results, mean);
+    table_size(results, mean.feasible);
+    table_size(results, sweep->trace_count - mean.feasible);
+    table_real(results, mean.overhead);
+    table_real(results, mean.bound);
 }
 
 static table *list_means(const struct sweep *sweep)
@@ -541,23 +578,18 @@ static table *list_means(const struct sweep *sweep)
     return means;
 }
 
-/* A row of means for people: the policy of jobs[index] and the following budgets.  A mean over
- * fewer models than the others would mislead. */
-static void add_mean_row(table *results, const struct sweep *sweep, size_t index)
+/* A row of means for people: the policy of jobs[index] and the following budgets, or what bounds
+ * them.  A mean over fewer models than the others would mislead. */
+static void add_mean_row(table *results, const struct sweep *sweep, size_t index, bool of_bounds)
 {
-    const struct job *first = &sweep->jobs[index];
-
-    table_text(results, first->platform->name);
-    table_real(results, first->platform->d2h_bps);
-    table_real(results, first->platform->engine_bps);
-    table_text(results, first->way->policy.name);
-    table_text(results, first->way->replay_name);
-    table_real(results, first->way->ratio_times);
+    add_combination(results, &sweep->jobs[index]);
+    if (options.bound)
+        table_text(results, of_bounds ? "bound" : "plan");
     for (size_t i = index; i < index + sweep->budget_count; i++) {
-        size_t feasible;
-        double mean = mean_overhead(sweep, i, &feasible);
+        const struct mean mean = mean_of(sweep, i);
+        double shown = of_bounds ? mean.bound : mean.overhead;
 
-        table_real(results, feasible == sweep->trace_count ? mean : NAN);
+        table_real(results, mean.feasible == sweep->trace_count ? shown : NAN);
     }
 }
 
@@ -566,28 +598,34 @@ static bool lacks_ratios(const struct sweep *sweep)
 {
     for (size_t i = 0; i < sweep->way_count; i++)
         if (strcmp(sweep->ways[i].policy.codec, "none") != 0)
-            return sweep->traces[0].predictor == NULL;
+            return sweep->traces[0].ratios.predictor == NULL;
     return false;
 }
 
 static void print_means(const struct sweep *sweep)
 {
-    size_t fixed = 6, count = fixed + sweep->budget_count;
+    size_t common_columns = 6, fixed = common_columns + options.bound;
+    size_t count = fixed + sweep->budget_count;
     column *columns = memory_keep(count, sizeof *columns);
     table *results = table_new(columns, count);
 
-    memcpy(columns, mean_columns, fixed * sizeof *columns);
+    memcpy(columns, mean_columns, common_columns * sizeof *columns);
     if (options.ratio_times.count == 0)
-        columns[fixed - 1].title = NULL;
+        columns[common_columns - 1].title = NULL;
+    if (options.bound)
+        columns[common_columns] = (column){"", "of", COLUMN_TEXT};
     for (size_t i = 0; i < sweep->budget_count; i++)
         columns[fixed + i] = (column){"", options.budgets.list[i].text, COLUMN_PERCENT};
     for (size_t i = 0; i < sweep->job_count / sweep->trace_count; i += sweep->budget_count)
-        add_mean_row(results, sweep, i);
+        for (int of_bounds = 0; of_bounds <= options.bound; of_bounds++)
+            add_mean_row(results, sweep, i, of_bounds);
     table_print(results, memory_text("Mean overhead in %% of %zu model%s by budget; "
                                      "-: a model has no plan",
                                      sweep->trace_count, sweep->trace_count == 1 ? "" : "s"));
     if (lacks_ratios(sweep))
-        printf("No ratio tables: every ratio is 1.\n");
+        printf(options.actual.count > 0
+                   ? "Planned without ratio tables, as if every ratio were 1.\n"
+                   : "No ratio tables: every ratio is 1.\n");
 }
 
 /* With --bound or --ratio-times, their columns are for people, too. */
@@ -722,6 +760,7 @@ static void set_defaults(void)
         parse_budgets("30%,40%,50%,60%,70%,80%,90%", &options.budgets);
     own(options.traces.words, free);
     own(options.ratios.words, free);
+    own(options.actual.words, free);
     own(options.platforms.words, free);
     own(options.policies.words, free);
     own(options.budgets.list, free);
@@ -740,8 +779,18 @@ static bool searches(void)
     return options.policies.count == 0;
 }
 
+static bool all_online(void)
+{
+    for (size_t i = 0; i < options.policies.count; i++)
+        if (!pz_policy_is_online(options.policies.words[i]))
+            return false;
+    return options.policies.count > 0;
+}
+
 static int check_options(void)
 {
+    const bool has_ratios = options.ratios.count > 0 || options.ratios_folder != NULL;
+    const bool *modes = options.modes;
     int status = table_check_formats(options.csv, options.json);
 
     if (status == STATUS_OK)
@@ -754,6 +803,12 @@ static int check_options(void)
         return fail_usage("--trace TRACE is missing");
     if (options.ratios.count > 0 && options.ratios_folder != NULL)
         return fail_usage("--ratios and --ratios-dir exclude each other");
+    if (!has_ratios && options.signature != PZ_BY_TENSOR)
+        return fail_usage("--signature: there is nothing to predict without --ratios");
+    if (!has_ratios && options.actual.count == 0 && options.ratio_times.count > 0)
+        return fail_usage("--ratio-times: every ratio is 1 without --ratios");
+    if (all_online() && (modes[PZ_REPLAY_FREE] || modes[PZ_REPLAY_KEEP] || modes[PZ_REPLAY_HOLD]))
+        return fail_usage("--replay is for policies that plan; online ones keep");
     if (options.engines.count > 0 && options.engines_per_link.count > 0)
         return fail_usage("--engine and --engine-per-link exclude each other");
     if (options.threads > THREADS_MAX)
@@ -782,6 +837,8 @@ static int load(struct sweep *sweep)
     if (status == STATUS_OK)
         status = sweep_load_traces(&options.traces, &options.ratios, options.ratios_folder,
                                    &sweep->traces);
+    if (status == STATUS_OK)
+        status = sweep_load_actual(&options.actual, sweep->traces, sweep->trace_count);
     return status;
 }
 

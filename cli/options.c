@@ -132,10 +132,14 @@ struct parser {
 
 static int take_value(struct parser *parser, const option *entry, const char *text)
 {
-    const char *problem = entry->parse(text, entry->target);
+    bool *seen = &parser->seen[entry - parser->self->options];
+    const char *problem;
 
-    parser->seen[entry - parser->self->options] = true;
+    if (*seen && !entry->list)
+        return fail_usage("--%s is given twice, and takes one value", entry->name);
+    *seen = true;
     parser->list = entry->list ? entry : NULL;
+    problem = entry->parse(text, entry->target);
     if (problem != NULL)
         return fail_usage("--%s '%s': %s", entry->name, text, problem);
     return STATUS_OK;

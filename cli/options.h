@@ -1,6 +1,6 @@
 /* Commands and their options.  Each command has one table that serves the parser and the help
  * text.  Options may stand anywhere, as -x VALUE, -xVALUE, --name VALUE or --name=VALUE; "--" ends
- * them; names are not abbreviated. */
+ * them; names are not abbreviated.  One with a single value may be given once. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 

@@ -58,6 +58,20 @@ static int find_ratios(planned *self)
     return status;
 }
 
+/* What such a plan costs is not what it was made to cost. */
+static void warn_about_origin(const planned *self)
+{
+    const planned_world *world = self->world;
+    const pz_plan_info *info = &self->info;
+
+    if (info->platform[0] != '\0' && strcmp(info->platform, world->platform.name) != 0)
+        warn("%s: it was made for platform %s, and runs on %s", self->file, info->platform,
+             world->platform.name);
+    if (strncmp(info->model, world->info.model, sizeof info->model - 1) != 0)
+        warn("%s: it was made for model '%s', and runs with the trace of '%s'", self->file,
+             info->model, world->info.model);
+}
+
 int planned_read(const planned_world *world, const char *file, planned *self)
 {
     int status = input_plan(world->trace, file, &self->plan);
@@ -75,7 +89,11 @@ int planned_read(const planned_world *world, const char *file, planned *self)
         .slot_bytes = self->info.slot_bytes,
     };
     status = find_budget(self);
-    return status == STATUS_OK ? find_ratios(self) : status;
+    if (status == STATUS_OK)
+        status = find_ratios(self);
+    if (status == STATUS_OK)
+        warn_about_origin(self);
+    return status;
 }
 
 void planned_warn(const planned *self)

@@ -48,7 +48,8 @@ typedef struct planned {
 
 int planned_read_world(const planned_options *options, planned_world *world);
 
-/* world and self must outlive what is made of them. */
+/* world and self must outlive what is made of them.  Warns of a plan that was made for another
+ * platform or model. */
 int planned_read(const planned_world *world, const char *file, planned *self);
 
 /* Warns if the plan compresses and no ratios are given, so that its run is not the one that it was

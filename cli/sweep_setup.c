@@ -58,18 +58,20 @@ static int read_tables(const word_list *files, struct tables *tables)
     return status;
 }
 
-static int find_table(const struct tables *tables, sweep_trace *trace)
+/* name: of the option that gives the tables. */
+static int find_table(const struct tables *tables, const char *name, const sweep_trace *trace,
+                      sweep_table *found)
 {
     for (size_t i = 0; i < tables->count; i++) {
         if (strcmp(pz_predictor_model(tables->predictors[i]), trace->info.model) != 0)
             continue;
-        if (trace->predictor != NULL)
-            return fail(tables->files[i], NULL, "give one table per model with --ratios",
-                        "it is of model '%s', like %s", trace->info.model, trace->ratios_file);
-        trace->predictor = tables->predictors[i];
-        trace->ratios_file = tables->files[i];
+        if (found->predictor != NULL)
+            return fail(tables->files[i], NULL,
+                        memory_text("give one table per model with %s", name),
+                        "it is of model '%s', like %s", trace->info.model, found->file);
+        *found = (sweep_table){tables->files[i], tables->predictors[i]};
     }
-    if (trace->predictor == NULL && tables->count > 0)
+    if (found->predictor == NULL && tables->count > 0)
         return fail(trace->file, NULL, "add one", "no ratio table is of its model '%s'",
                     trace->info.model);
     return STATUS_OK;
@@ -96,8 +98,18 @@ int sweep_load_traces(const word_list *files, const word_list *ratios, const cha
         if (status != STATUS_OK)
             return status;
         pz_trace_get_info(entry->trace, &entry->info);
-        status = find_table(&tables, entry);
+        status = find_table(&tables, "--ratios", entry, &entry->ratios);
     }
+    return status;
+}
+
+int sweep_load_actual(const word_list *files, sweep_trace *traces, size_t count)
+{
+    struct tables tables = {0};
+    int status = read_tables(files, &tables);
+
+    for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        status = find_table(&tables, "--actual", &traces[i], &traces[i].actual);
     return status;
 }
 
@@ -182,6 +194,7 @@ int sweep_load_platforms(const word_list *names, const sweep_overrides *override
 
 struct known_ratios {
     const sweep_trace *trace;
+    const sweep_table *table;
     const char *codec;
     pz_precision precision;
     pz_signature signature;
@@ -198,27 +211,28 @@ static void multiply(double *ratios, size_t count, double times)
             ratios[i] = fmax(1, ratios[i] * times);
 }
 
-int sweep_ratios(const sweep_trace *trace, const char *codec, pz_precision precision,
-                 pz_signature signature, double times, const double **ratios)
+int sweep_ratios(const sweep_trace *trace, const sweep_table *table, const char *codec,
+                 pz_precision precision, pz_signature signature, double times,
+                 const double **ratios)
 {
     static struct known_ratios *known;
     struct known_ratios *entry;
     int status;
 
     *ratios = NULL;
-    if (trace->predictor == NULL)
+    if (table->predictor == NULL)
         return STATUS_OK;
     for (entry = known; entry != NULL; entry = entry->next)
-        if (entry->trace == trace && strcmp(entry->codec, codec) == 0 &&
+        if (entry->trace == trace && entry->table == table && strcmp(entry->codec, codec) == 0 &&
             entry->precision == precision && entry->signature == signature &&
             entry->times == times) {
             *ratios = entry->ratios;
             return STATUS_OK;
         }
     entry = memory_keep(1, sizeof *entry);
-    *entry = (struct known_ratios){trace, codec, precision, signature, times, NULL, known};
-    status = input_ratios(trace->ratios_file, trace->predictor, trace->trace, codec, precision,
-                          signature, &entry->ratios);
+    *entry = (struct known_ratios){trace, table, codec, precision, signature, times, NULL, known};
+    status = input_ratios(table->file, table->predictor, trace->trace, codec, precision, signature,
+                          &entry->ratios);
     if (status == STATUS_OK && entry->ratios != NULL)
         multiply(entry->ratios, trace->info.saved, times);
     known = entry;

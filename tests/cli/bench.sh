@@ -2,7 +2,9 @@
 # bench: what is timed, on tiny data.  No peer is needed, and no rate has to reach anything.
 . "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
 
-quick='--size 32KiB --runs 1 -T 1 --codec planezip'
+unset PZ_ISA
+few='--runs 1 -T 1 --codec planezip'
+quick="--size 32KiB $few"
 sample 40000 >f32.raw
 head -c 4095 f32.raw >small.raw
 python3 - <<'PYTHON'
@@ -52,13 +54,15 @@ prints "its head" '^data,dtype,width_bits,codec,'
 bench 0 "an .npy file" --json f32.npy
 check "is measured like its elements" test "$(field 'data["rows"][0]["coded_bytes"]
     == json.load(open("raw.json"))["rows"][0]["coded_bytes"]')" = True
-bench 0 "a .safetensors file" --json --size 12KiB model.safetensors
+# shellcheck disable=SC2086
+run 0 "a .safetensors file" bench $few --json --size 12KiB model.safetensors
 check "has a set for each type" test "$(field '[row["dtype"] for row in data["rows"]
     if row["isa"] == "scalar"]')" = "['f32', 'bf16']"
 # shellcheck disable=SC2086
 "$PLANEZIP" bench $quick --json -d f32 - <f32.raw >out.txt
 check "standard input" test "$(field 'data["rows"][0]["data"]')" = -
-bench 0 "a small file is repeated" -d u8 --json --size 256KiB f32.raw
+# shellcheck disable=SC2086
+run 0 "a small file is repeated" bench $few -d u8 --json --size 256KiB f32.raw
 check "up to the size" test "$(field 'data["rows"][0]["raw_bytes"]')" -eq 262144
 bench 0 "two files" --json -d f32 f32.raw cut.raw
 check "have a row each" test "$(field '[row["data"] for row in data["rows"]
@@ -107,6 +111,8 @@ refuse 2 "nothing to code" bench
 says "says what to give" 'raw files with their --dtype'
 refuse 2 "an unknown codec" bench --codec lzma -d f32 f32.raw
 says "the codecs are listed" 'known are .*planezip, .*, lz4, zstd'
+PZ_ISA=scalar refuse 2 "an instruction set that is forced" bench --isa scalar -d f32 f32.raw
+says "says so" "--isa: PZ_ISA='scalar' forces one"
 refuse 2 "an unknown instruction set" bench --isa mmx -d f32 f32.raw
 says "those of the machine are listed" 'this machine has scalar'
 refuse 2 "an unknown profile" bench --profile small -d f32 f32.raw

@@ -16,6 +16,8 @@ world="--trace $tiny --ratios $tiny_ratios --platform A"
     run 0 "tensors that are named" explain $world --plan plan.json 3 0 --json
     check "are explained in that order" test "$(field '[t["index"] for t in data["tensors"]]')" \
         = "[3, 0]"
+    refuse 2 "a tensor that is named, and the largest" explain $world --plan plan.json --top 2 3
+    says "says so" "--top is for the largest tensors, and '3' is named"
     refuse 2 "a tensor that is not there" explain $world --plan plan.json 5
     says "it says which there are" "'5' is no saved tensor: they are 0 to 4"
     python3 - "$tiny" <<'PYTHON'

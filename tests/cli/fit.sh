@@ -88,6 +88,14 @@ assert 1.9 < two / one <= 2, (one, two)'
     refuse 2 "the same batch twice" fit --trace "$tiny" "$tiny" $card
     sed 's/aten.sin.default/aten.cos.default/' tiny8.json >other.json
     refuse 1 "traces that do not go together" fit --trace tiny2.json other.json $card --batch 4
+    sed 's/"batch": *8/"batch":1/' tiny8.json >shrinks.json
+    refuse 1 "memory that falls with the batch" fit --trace tiny2.json shrinks.json $card
+    says "both are named" 'tiny2.json: .* less memory than those of shrinks.json, of a smaller batch'
+    run 0 "more memory than any batch takes" fit --trace "$tiny" $card --memory 100TB --policy bw
+    prints "it is said where it ends" '^No batch above 1048576 was tried\.$'
+    run 0 "less memory" fit --trace "$tiny" $card --memory 2GiB --policy bw
+    check "it does not come to that" sh -c '! grep -q "was tried" out.txt'
+    refuse 2 "a batch and what the largest may cost" fit --trace "$tiny" $card --batch 4 --most 5
     refuse 2 "no trace" fit --platform A
     refuse 2 "an unknown policy" fit --trace "$tiny" --platform A --policy worst
     refuse 2 "a search by a policy that does not" fit --trace "$tiny" --platform A --policy dte \

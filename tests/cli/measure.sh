@@ -74,7 +74,18 @@ assert a == b, (a, b)'
 # A NUL byte ends no line of an index.
 head='model,cls,kind,off,len,w'
 printf '%s\n' "$head" >nul.csv
-run 0 "an index without chunks" measure --index nul.csv
+refuse 1 "an index without chunks" measure --index nul.csv
+says "says so" 'it names no chunks; give an index of activations'
+printf '\0\1\2' >m.other
+printf '%s\nm,c,u8,0,1,8\n' "$head" >nul.csv
+run 0 "a chunk of the other profile" measure --index nul.csv --native
+refuse 1 "and none of this one" measure --index nul.csv
+says "says so" 'its chunks are none of the profile'
+for width in 0 7 16 64; do
+    printf '%s\nm,c,u8,0,1,32\nm,c,u8,0,1,%s\n' "$head" $width >nul.csv
+    refuse 1 "u8 in symbols of $width bits" measure --index nul.csv
+    says "line and width are named" "no symbols of this width in any profile (line 3, '$width')"
+done
 printf '%s\nm,c,u8,0,1,32\nm,c,\0u8,0,1,32\nm,c,u8,0,1\n' "$head" >nul.csv
 refuse 1 "an index with a NUL byte" measure --index nul.csv
 says "its line is named" 'the line contains a NUL byte (line 3)'

@@ -14,6 +14,7 @@ names="online-dtr online-dte online-dte+codec"
             and data["policy"]')" = "$policy"
         refuse 2 "it has no plan to write" plan $world --budget 85% --policy "$policy" -o plan.json
         refuse 2 "nor one to plan again" plan $world --budget 85% --policy "$policy" --allocator
+        refuse 2 "nor replays to choose" plan $world --budget 85% --policy "$policy" --replay free
         refuse 1 "too little memory" plan $world --budget 10% --policy "$policy"
         says "the least budget is named" 'the least budget found is [0-9]* bytes'
         least=$(sed 's/.*the least budget found is \([0-9]*\) bytes.*/\1/' err.txt)
@@ -29,6 +30,12 @@ plan, rows = json.load(open("out.txt")), json.load(open("sweep.json"))["rows"]
 row, = (r for r in rows if (r["policy"], r["budget"]) == ("online-dte+codec", "85%"))
 same = [key for key in plan if key in row and key != "replay"]
 assert len(same) > 20 and all(plan[key] == row[key] for key in same), (plan, row)'
+    refuse 2 "replays of theirs" sweep $world --policy $names --replay keep
+    says "says so" '--replay is for policies that plan'
+    run 0 "replays of another one" sweep $world --policy $names recomp --budget 85% --replay free \
+        --json
+    check "are its own" test "$(field '[row["replay"] for row in data["rows"]]')" \
+        = "['keep', 'keep', 'keep', 'free']"
     run 0 "all policies" sweep $world --budget 85% --json
     check "are those with a plan" test "$(field 'any("online" in row["policy"] for row in
         data["rows"])')" = False

@@ -78,6 +78,25 @@ assert len(same) > 20 and all(a[key] == b[key] for key in same), (a, b)'
     refuse 1 "a timeline over its plan" simulate --trace own.json --platform A --plan plan.json \
         -f --timeline plan.json
     check "the inputs are there" cmp -s "$tiny" own.json
+    refuse 2 "two traces" $make_plan --trace own.json --budget 80%
+    says "says so" '--trace is given twice'
+    refuse 2 "two budgets" $make_plan -b 80% -b 90%
+    refuse 2 "--force without a plan" $make_plan --budget 80% -f
+    refuse 2 "--force without a timeline" simulate --trace "$tiny" --platform A --plan plan.json -f
+    refuse 2 "a signature of nothing" plan --trace "$tiny" --platform A --budget 80% \
+        --signature operator
+
+    # Plans made for something else run, and say so.
+    run 0 "a plan on its platform" simulate --trace "$tiny" --ratios "$tiny_ratios" --platform a \
+        --plan plan.json
+    check "nothing is said" test ! -s err.txt
+    run 0 "on another one" simulate --trace "$tiny" --ratios "$tiny_ratios" --platform B \
+        --plan plan.json
+    check "one line says so" test "$(cat err.txt)" = \
+        "planezip: warning: plan.json: it was made for platform A, and runs on B"
+    sed 's/"model":"tiny"/"model":"other"/' "$tiny" >renamed.json
+    run 0 "with a trace of another name" simulate --trace renamed.json --platform A --plan plan.json
+    says "says so" "made for model 'tiny', and runs with the trace of 'other'"
     sed -E 's/"(float_)?bytes": *[0-9]+/"\1bytes":8/g' "$tiny" >bytes.json
     refuse 1 "a trace of a few bytes" plan --trace bytes.json --platform A --budget 1B
     says "its least budget is named" 'the least budget found is [0-9]* bytes'
@@ -134,6 +153,12 @@ if "$PLANEZIP" sweep --trace "$tiny" --policy dte,best --budget 70%,80% --bound 
         for row in data["rows"] if row["status"] == "ok")')" = True
     run 0 "as text" sweep --trace "$tiny" --policy dte --budget 80% --bound
     prints "has a column for the gap" ' bound (%)  *gap (%) '
+    run 0 "its means" sweep --trace "$tiny" --policy dte --budget 10%,80% --bound --summary
+    prints "have a row for plans" ' free  *plan  *-  *[0-9.]*$'
+    prints "and one for bounds" ' free  *bound  *-  *[0-9.]*$'
+    run 0 "as JSON" sweep --trace "$tiny" --policy dte --budget 10%,80% --bound --json
+    check "are those of the rows" test "$(field '[(m["mean_overhead"], m["mean_bound"])
+        for m in data["means"]] == [(r["overhead"], r["bound"]) for r in data["rows"]]')" = True
 else
     says "a sweep without a solver says so" '^planezip: sweep: --bound: this build has no solver'
 fi
@@ -160,6 +185,12 @@ check "is of one mode" test "$(field '[row["replay"] for row in data["rows"]]')"
     "['hold', 'all']"
 refuse 1 "no engine to compress" plan --trace "$tiny" --platform RTX4090 --budget 60% \
     --compress spare
+says "says so" 'no engine that could compress in device memory; use one that has$'
+refuse 1 "no codec to compress" plan --trace "$tiny" --platform A --budget 60% --compress software
+says "says so" 'no software codec that could'
+sed 's/"compress": *"second",//' packed.json >unnamed.json
+refuse 1 "a plan without who compresses" simulate --trace "$tiny" --platform A --plan unnamed.json
+says "the field is named" 'who compresses tensors (compress)'
 refuse 2 "nobody known" plan --trace "$tiny" --platform A --budget 60% --compress third
 run 0 "a search by the clock" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0.05
 refuse 2 "no time to search" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0
@@ -184,6 +215,34 @@ run 0 "other signatures" plan --trace "$tiny" --ratios "$tiny_ratios" --platform
     --signature operator
 run 0 "other actual ratios" plan --trace "$tiny" --ratios "$tiny_ratios" --platform A \
     --budget 90% --actual "$tiny_ratios"
+
+# A sweep plans with some ratios and runs with others, as plan does.
+python3 - "$tiny_ratios" <<'PYTHON'
+import json, sys
+table = json.load(open(sys.argv[1]))
+for entry in table["entries"]:
+    for ratios in (entry["fp32"], entry["bf16"]):
+        ratios["planezip"] = 1 + (ratios["planezip"] - 1) / 4
+json.dump(table, open("actual.json", "w"))
+PYTHON
+both="--trace $tiny --ratios $tiny_ratios --actual actual.json --platform A --policy planezip"
+# shellcheck disable=SC2086 # options
+run 0 "a plan for other ratios" plan $both --budget 75% --json
+cp out.txt other.json
+# shellcheck disable=SC2086
+run 0 "in a sweep" sweep $both --budget 75% --replay free --json
+check "is the same" python3 -c 'import json
+plan, row = json.load(open("other.json")), json.load(open("out.txt"))["rows"][0]
+same = [key for key in plan if key in row]
+assert len(same) > 20 and all(plan[key] == row[key] for key in same), (plan, row)
+assert plan["overhead"] > plan["predicted_overhead"], plan'
+refuse 1 "actual ratios of another model" sweep --trace renamed.json --actual actual.json
+says "says so" "no ratio table is of its model 'other'"
+run 0 "actual ratios alone" sweep --trace "$tiny" --actual actual.json --policy planezip \
+    --budget 90% --platform A
+prints "are said to be unknown to the plan" '^Planned without ratio tables'
+refuse 2 "a sweep with a signature of nothing" sweep --trace "$tiny" --signature none
+refuse 2 "ratios of nothing times two" sweep --trace "$tiny" --ratio-times 2
 
 # Sweeps.
 run 0 "a sweep" sweep --trace "$tiny" --ratios "$tiny_ratios" --budget 10%,70%,80%,90%,100% --json
