@@ -275,6 +275,18 @@ class Rows:
                       stored.places[:self.places_bytes(stored.count)])
         return {**self.__dict__, "stored": used}
 
+    @classmethod
+    def restore(cls, table, dtype, shape, data, places):
+        """Condensed rows of bytes that were kept: those of the rows, and the offsets."""
+        rows = cls(table, dtype, "torch", "condensed")
+        count = math.prod(shape)
+        if len(places) != rows.places_bytes(count):
+            raise ValueError(f"planezip: there are {len(places)} bytes of offsets, expected are "
+                             f"{rows.places_bytes(count)}")
+        rows.shape = tuple(shape)
+        rows.stored = Stored(count, bytearray(data), len(data), bytearray(places))
+        return rows
+
     @property
     def nbytes(self):
         stored = self.stored

@@ -1,0 +1,269 @@
+"""Modules whose weights, and caches whose rows, are held packed in the memory of the host
+(docs/ibp.md): what is needed is unpacked when it is needed, bit for bit as it was."""
+import ctypes
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+from ..ibp import Rows, Table
+
+INDEXES = (torch.int32, torch.int64)
+
+
+def frozen(weight, what):
+    """A weight as rows in the memory of the host; those that are trained are refused."""
+    if weight.requires_grad:
+        raise ValueError(f"planezip: the weight of the {what} is trained, and a packed one cannot "
+                         "be; freeze it with requires_grad_(False)")
+    return weight.detach().to("cpu")
+
+
+def state_of(rows):
+    """Packed rows as tensors, for a state_dict."""
+    stored = rows.__getstate__()["stored"]
+    return {"table": as_tensor(bytes(rows.table)), "data": as_tensor(stored.data),
+            "offsets": as_tensor(stored.places), "shape": rows.shape, "dtype": rows.dtype}
+
+
+def as_tensor(data):
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else \
+        torch.empty(0, dtype=torch.uint8)
+
+
+def rows_of(state):
+    """The packed rows of a state_dict."""
+    return Rows.restore(Table.of_bytes(state["table"]), state["dtype"], state["shape"],
+                        bytes_of(state["data"]), bytes_of(state["offsets"]))
+
+
+def bytes_of(tensor):
+    tensor = tensor.to("cpu", torch.uint8).contiguous()
+    return ctypes.string_at(tensor.data_ptr(), tensor.nbytes) if tensor.nbytes else b""
+
+
+class Packed(torch.nn.Module):
+    """What modules with a packed weight share.  The weight is no parameter: .to(), .half() and the
+    like leave it as it is, and results are on the device of what is handed in."""
+
+    def __init__(self, weight, what, table, threads):
+        super().__init__()
+        weight = frozen(weight, what)
+        self.rows = (table or Table.learn(weight)).pack(weight, threads=threads)
+        self.threads = threads
+
+    @property
+    def weight(self):
+        """The whole weight, unpacked at each look at it; changing it changes nothing here."""
+        return self.rows.unpack(threads=self.threads)
+
+    def get_extra_state(self):
+        return state_of(self.rows)
+
+    def set_extra_state(self, state):
+        rows = rows_of(state)
+        if (rows.shape, rows.table.columns, rows.dtype) != (
+                self.rows.shape, self.rows.table.columns, self.rows.dtype):
+            raise ValueError(f"planezip: the state has a weight of {rows.shape[0]} rows of "
+                             f"{rows.table.columns} {rows.dtype}, the module one of "
+                             f"{self.rows.shape[0]} of {self.rows.table.columns} {self.rows.dtype}")
+        self.rows = rows
+
+
+class PackedEmbedding(Packed):
+    """A frozen nn.Embedding whose weight is held packed in the memory of the host.
+
+    embedding: an nn.Embedding that is not trained, or a weight, two-dimensional.  With max_norm it
+    is refused, as that changes rows when they are looked up.  table: of rows like these, learned of
+    the weight if None.  padding_idx is kept; it matters for gradients only, of which there are
+    none, and so do sparse and scale_grad_by_freq.  threads: that unpack.
+
+    forward() is that of nn.Embedding, bit for bit; a number outside the weight is an IndexError.
+    state_dict() has the packed weight.
+    """
+
+    def __init__(self, embedding, *, padding_idx=None, table=None, threads=1):
+        weight = embedding
+        if isinstance(embedding, torch.nn.Embedding):
+            if embedding.max_norm is not None:
+                raise ValueError("planezip: the embedding has max_norm, which changes rows when "
+                                 "they are looked up; packed rows do not change")
+            weight = embedding.weight
+            padding_idx = embedding.padding_idx if padding_idx is None else padding_idx
+        if weight.dim() != 2:
+            raise ValueError(f"planezip: the weight has shape {tuple(weight.shape)}, expected are "
+                             "two dimensions")
+        super().__init__(weight, "embedding", table, threads)
+        self.num_embeddings, self.embedding_dim = weight.shape
+        if padding_idx is not None and not -len(self.rows) <= padding_idx < len(self.rows):
+            raise ValueError(f"planezip: padding_idx is {padding_idx}, but there are "
+                             f"{len(self.rows)} rows")
+        self.padding_idx = None if padding_idx is None else padding_idx % len(self.rows)
+
+    def forward(self, index):
+        if index.dtype not in INDEXES:
+            raise TypeError(f"planezip: the index is {index.dtype}, expected is torch.int64 or "
+                            "torch.int32")
+        return self.rows.fetch(index.cpu(), threads=self.threads).to(index.device)
+
+    def extra_repr(self):
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+
+
+class Ahead:
+    """Unpacks weights in the order in which they were used before, one ahead of the use."""
+
+    def __init__(self):
+        self.process = os.getpid()
+        self.lock = threading.Lock()
+        self.following, self.last = {}, None # the module that came next, by the id of each
+        self.pending = {} # weights that are being unpacked, by the id of the module
+        self.worker = ThreadPoolExecutor(1, "planezip-ahead")
+
+    def __reduce__(self):
+        return Ahead, ()
+
+    def take(self, module):
+        """The weight of a module; that of the module which came next the last time is begun."""
+        if self.process != os.getpid(): # a fork, without the thread
+            self.__init__()
+        with self.lock:
+            begun = self.pending.pop(id(module), None)
+            self.following[self.last] = module
+            self.last = id(module)
+        weight = module.weight if begun is None else begun.result()
+        with self.lock:
+            following = self.following.get(id(module))
+            if following not in (None, module) and id(following) not in self.pending:
+                self.pending.clear() # what was begun and not used
+                self.pending[id(following)] = self.worker.submit(lambda: following.weight)
+        return weight
+
+
+class PackedLinear(Packed):
+    """A frozen nn.Linear whose weight is held packed in the memory of the host, and unpacked for
+    each forward(), which is that of nn.Linear, bit for bit.  The bias stays as it is.
+
+    ahead: an Ahead that several modules share, so that the weight of the next one is unpacked while
+    this one is at work; see pack_linears().  Under autograd the unpacked weights live until the
+    backward pass.
+    """
+
+    def __init__(self, linear, *, table=None, threads=1, ahead=None):
+        super().__init__(linear.weight, "linear layer", table, threads)
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.bias = linear.bias
+        self.ahead = ahead
+
+    def forward(self, x):
+        weight = self.weight if self.ahead is None else self.ahead.take(self)
+        return torch.nn.functional.linear(x, weight.to(x.device), self.bias)
+
+    def extra_repr(self):
+        return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
+
+
+def pack_linears(module, *, least_bytes=1 << 16, threads=1):
+    """Replaces the frozen nn.Linear layers within a module by PackedLinear, in place; returns how
+    many bytes their weights had, and have now.
+
+    While a layer is at work, a thread unpacks the weight of the one that came next in the last
+    pass, so that two are unpacked at a time.  least_bytes: smaller weights stay as they are.
+    """
+    found = [(parent, name, layer) for parent in module.modules()
+             for name, layer in parent._modules.items() # also those that are there twice
+             if type(layer) is torch.nn.Linear and layer.weight.nbytes >= least_bytes]
+    layers = {id(layer): layer for _, _, layer in found}
+    for layer in layers.values():
+        frozen(layer.weight, "linear layer")
+    ahead = Ahead()
+    packed = {key: PackedLinear(layer, threads=threads, ahead=ahead)
+              for key, layer in layers.items()}
+    for parent, name, layer in found:
+        setattr(parent, name, packed[id(layer)])
+    return (sum(layer.weight.nbytes for layer in layers.values()),
+            sum(layer.rows.nbytes for layer in packed.values()))
+
+
+class PackedCache:
+    """Keys and values of attention layers, held packed in the memory of the host.
+
+    update() appends those of new tokens to a layer and returns all of them, bit for bit, on the
+    device of the new ones.  A row is what a token has in all heads.  Tables are learned from the
+    first tokens of each layer: until learn_rows are there they stay as they are.
+    threads: that pack and unpack.
+    """
+
+    def __init__(self, *, learn_rows=256, threads=1):
+        if learn_rows < 1:
+            raise ValueError(f"planezip: learn_rows is {learn_rows}, expected is 1 or more")
+        self.learn_rows, self.threads = learn_rows, threads
+        self.layers = {}
+
+    def update(self, keys, values, layer, *_):
+        """Appends keys and values, (batch, heads, tokens, size) each, to a layer, and returns all
+        of the layer."""
+        sides = self.layers.get(layer)
+        if sides is None:
+            sides = self.layers[layer] = tuple(
+                PackedTokens(self.learn_rows, self.threads) for _ in range(2))
+        for side, new in zip(sides, (keys, values)):
+            side.check(new)
+        return tuple(side.append(new) for side, new in zip(sides, (keys, values)))
+
+    def get_seq_length(self, layer=0):
+        """Tokens of a layer."""
+        return self.layers[layer][0].tokens if layer in self.layers else 0
+
+    @property
+    def raw_bytes(self):
+        """Bytes that the cache would take as it is."""
+        return sum(side.raw_bytes for sides in self.layers.values() for side in sides)
+
+    @property
+    def nbytes(self):
+        """Bytes that it takes, with offsets."""
+        return sum(side.nbytes for sides in self.layers.values() for side in sides)
+
+
+class PackedTokens:
+    """Keys or values of one layer: a row for each token of each sequence, token after token."""
+
+    def __init__(self, learn_rows, threads):
+        self.learn_rows, self.threads = learn_rows, threads
+        self.rows, self.few, self.shape, self.dtype = None, None, None, None
+        self.tokens = self.raw_bytes = 0
+
+    @property
+    def nbytes(self):
+        return self.rows.nbytes if self.rows is not None else self.raw_bytes
+
+    def check(self, new):
+        if new.dim() != 4:
+            raise ValueError(f"planezip: the shape is {tuple(new.shape)}, expected is (batch, "
+                             "heads, tokens, size)")
+        batch, heads, _, size = new.shape
+        if self.shape is None:
+            self.shape, self.dtype = (batch, heads, size), new.dtype
+        elif ((batch, heads, size), new.dtype) != (self.shape, self.dtype):
+            raise ValueError(f"planezip: the new tokens are {new.dtype} (batch, heads, size) "
+                             f"{(batch, heads, size)}, those before {self.dtype} {self.shape}")
+
+    def append(self, new):
+        """Appends tokens, and returns all."""
+        batch, heads, size = self.shape
+        added = new.detach().cpu().permute(2, 0, 1, 3).reshape(-1, heads * size)
+        self.tokens += new.shape[2]
+        self.raw_bytes += added.nbytes
+        if self.rows is not None:
+            self.rows.append(added, threads=self.threads)
+        else:
+            self.few = added.clone() if self.few is None else torch.cat((self.few, added))
+            if len(self.few) >= self.learn_rows:
+                self.rows = Table.learn(self.few).pack(self.few, threads=self.threads)
+                self.few = None
+        all_rows = self.few if self.rows is None else self.rows.unpack(threads=self.threads)
+        tokens = all_rows.view(self.tokens, batch, heads, size).permute(1, 2, 0, 3)
+        return tokens.clone(memory_format=torch.contiguous_format).to(new.device)

@@ -1,0 +1,224 @@
+"""planezip.torch: embeddings, linear layers and caches that are held packed give the bits of plain
+ones."""
+import copy
+import io
+import os
+import pickle
+import runpy
+import unittest
+import warnings
+from contextlib import redirect_stdout
+
+import planezip
+from support import SOURCE, needs, optional
+
+torch = optional("torch")
+if torch:
+    import planezip.torch
+
+
+def same(found, expected):
+    return (found.dtype, found.shape) == (expected.dtype, expected.shape) and torch.equal(
+        found.contiguous().view(torch.uint8), expected.contiguous().view(torch.uint8))
+
+
+def embedding(dtype=None, **options):
+    """A frozen one with special values."""
+    torch.manual_seed(2)
+    made = torch.nn.Embedding(300, 40, dtype=dtype, **options).requires_grad_(False)
+    made.weight[17, 5], made.weight[17, 6], made.weight[18, 0] = float("nan"), -0.0, float("-inf")
+    return made
+
+
+@needs(torch, "torch")
+class Embeddings(unittest.TestCase):
+    def test_forward(self):
+        for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
+            for threads in (1, 2):
+                plain = embedding(dtype, padding_idx=-1)
+                packed = planezip.torch.PackedEmbedding(plain, threads=threads)
+                for index in (torch.randint(0, 300, (4, 7)), torch.tensor(17),
+                              torch.tensor([[17, 18], [299, 0]], dtype=torch.int32),
+                              torch.arange(300)[::3], torch.empty(0, 3, dtype=torch.int64)):
+                    self.assertTrue(same(packed(index), plain(index)))
+                self.assertTrue(same(packed.weight, plain.weight))
+        self.assertEqual((packed.num_embeddings, packed.embedding_dim, packed.padding_idx),
+                         (300, 40, 299))
+        self.assertEqual(repr(packed), "PackedEmbedding(300, 40, padding_idx=299)")
+        self.assertFalse(packed(index).requires_grad)
+
+    def test_in_a_model(self):
+        model = torch.nn.Sequential(embedding(), torch.nn.Linear(40, 3))
+        packed = copy.deepcopy(model)
+        packed[0] = planezip.torch.PackedEmbedding(packed[0])
+        index = torch.randint(0, 300, (9,))
+        for one in (model, packed):
+            one(index).sum().backward()
+        self.assertTrue(same(packed[1].weight.grad, model[1].weight.grad))
+        packed.to(torch.bfloat16)
+        self.assertEqual((packed[0](index).dtype, packed[1].weight.dtype),
+                         (torch.float32, torch.bfloat16))
+
+    def test_state(self):
+        plain = embedding(torch.bfloat16)
+        packed, file = planezip.torch.PackedEmbedding(plain), io.BytesIO()
+        torch.save(packed.state_dict(), file)
+        file.seek(0)
+        other = planezip.torch.PackedEmbedding(torch.zeros(300, 40, dtype=torch.bfloat16))
+        other.load_state_dict(torch.load(file, weights_only=True))
+        for again in (other, copy.deepcopy(packed), pickle.loads(pickle.dumps(packed))):
+            self.assertTrue(same(again.weight, plain.weight))
+        state = packed.state_dict()
+        state["_extra_state"]["offsets"][800:808] = 255
+        other.load_state_dict(state)
+        with self.assertRaisesRegex(planezip.PlaneZipError, "row 99.*PZ_ERR_RANGE"):
+            other(torch.tensor([99]))
+        with self.assertRaisesRegex(ValueError, "a weight of 300 rows of 40 bf16, the module one"):
+            planezip.torch.PackedEmbedding(torch.zeros(300, 40)).load_state_dict(
+                packed.state_dict())
+
+    def test_what_is_refused(self):
+        packed = planezip.torch.PackedEmbedding(embedding())
+        for error, text, call in (
+                (ValueError, "max_norm", lambda: planezip.torch.PackedEmbedding(
+                    embedding(max_norm=1.0))),
+                (ValueError, "freeze it with requires_grad_",
+                 lambda: planezip.torch.PackedEmbedding(torch.nn.Embedding(4, 4))),
+                (ValueError, "expected are two dimensions",
+                 lambda: planezip.torch.PackedEmbedding(torch.zeros(4))),
+                (ValueError, "padding_idx is 4, but",
+                 lambda: planezip.torch.PackedEmbedding(torch.zeros(4, 4), padding_idx=4)),
+                (IndexError, "row 300 of 300", lambda: packed(torch.tensor([0, 300]))),
+                (IndexError, "row -1 of 300", lambda: packed(torch.tensor(-1))),
+                (TypeError, "index is torch.float32", lambda: packed(torch.zeros(3)))):
+            with self.assertRaisesRegex(error, text):
+                call()
+
+    @unittest.skipUnless(torch and torch.cuda.is_available(), "no GPU")
+    def test_on_a_gpu(self):
+        plain = embedding(torch.bfloat16)
+        index = torch.randint(0, 300, (9, 4), device="cuda")
+        found = planezip.torch.PackedEmbedding(plain.cuda()).cuda()(index)
+        self.assertEqual(found.device, index.device)
+        self.assertTrue(same(found, plain.cuda()(index)))
+
+
+@needs(torch, "torch")
+class Linears(unittest.TestCase):
+    def stack(self, dtype=None):
+        torch.manual_seed(3)
+        shared = torch.nn.Linear(64, 64, dtype=dtype)
+        return torch.nn.Sequential(
+            torch.nn.Linear(48, 64, dtype=dtype), torch.nn.ReLU(), shared, torch.nn.Tanh(), shared,
+            torch.nn.Sequential(torch.nn.Linear(64, 96, bias=False, dtype=dtype)),
+            torch.nn.Linear(96, 2, dtype=dtype)).requires_grad_(False)
+
+    def test_forward(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            plain = self.stack(dtype)
+            packed = copy.deepcopy(plain)
+            before, now = planezip.torch.pack_linears(packed, least_bytes=1024)
+            self.assertEqual(before, sum(plain[i].weight.nbytes for i in (0, 2))
+                             + plain[5][0].weight.nbytes)
+            self.assertLess(now, before)
+            self.assertEqual([type(packed[i]).__name__ for i in (0, 2, 4, 6)],
+                             ["PackedLinear"] * 3 + ["Linear"])
+            self.assertIs(packed[2], packed[4])
+            for again in (packed, copy.deepcopy(packed), pickle.loads(pickle.dumps(packed))):
+                for rows in (1, 5, 5, 3):
+                    x = torch.randn(rows, 48, dtype=dtype)
+                    self.assertTrue(same(again(x), plain(x)))
+            with self.assertRaises(RuntimeError): # a pass that ends early
+                packed(torch.randn(5, 47, dtype=dtype))
+            self.assertTrue(same(packed(x), plain(x)))
+            reordered = torch.nn.Sequential(packed[5], packed[6])
+            x = torch.randn(4, 64, dtype=dtype)
+            self.assertTrue(same(reordered(x), plain[6](plain[5](x))))
+
+    def test_after_a_fork(self):
+        plain = self.stack()
+        packed = copy.deepcopy(plain)
+        planezip.torch.pack_linears(packed, least_bytes=1024)
+        x = torch.randn(3, 48)
+        packed(x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning) # of forks beside threads
+            child = os.fork()
+        if child == 0:
+            os._exit(0 if same(packed(x), plain(x)) and same(packed(x), plain(x)) else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_gradients_pass_through(self):
+        plain = self.stack()
+        packed = copy.deepcopy(plain)
+        planezip.torch.pack_linears(packed, least_bytes=1024)
+        x = torch.randn(5, 48)
+        gradients = []
+        for one in (plain, packed, packed):
+            told = x.clone().requires_grad_()
+            one(told).square().sum().backward()
+            gradients.append(told.grad)
+        self.assertTrue(same(gradients[1], gradients[0]) and same(gradients[2], gradients[0]))
+
+    def test_a_trained_layer_is_refused_before_anything_changes(self):
+        plain = self.stack()
+        plain[5].requires_grad_(True)
+        with self.assertRaisesRegex(ValueError, "linear layer is trained"):
+            planezip.torch.pack_linears(plain, least_bytes=1024)
+        self.assertIs(type(plain[0]), torch.nn.Linear)
+
+
+@needs(torch, "torch")
+class Caches(unittest.TestCase):
+    def test_the_same_keys_and_values(self):
+        torch.manual_seed(4)
+        for dtype in (torch.bfloat16, torch.float32):
+            for learn_rows in (1, 20, 1000):
+                cache = planezip.torch.PackedCache(learn_rows=learn_rows)
+                plain = {}
+                for tokens in (9, 1, 1, 5, 0, 1, 30):
+                    for layer in (0, 1):
+                        new = [(torch.randn(2, 3, tokens, 16) + layer).to(dtype) for _ in "kv"]
+                        old = plain.get(layer, [new[0][:, :, :0]] * 2)
+                        plain[layer] = [torch.cat(pair, 2) for pair in zip(old, new)]
+                        found = cache.update(*new, layer)
+                        for side in range(2):
+                            self.assertTrue(same(found[side], plain[layer][side]))
+                            new[side].zero_()
+                            found[side].zero_()
+                self.assertEqual((cache.get_seq_length(1), cache.get_seq_length(2)), (47, 0))
+                raw = 2 * 2 * 47 * 2 * 48 * dtype.itemsize
+                self.assertEqual(cache.raw_bytes, raw)
+                if learn_rows == 1000:
+                    self.assertEqual(cache.nbytes, raw)
+
+    def test_saves(self):
+        cache = planezip.torch.PackedCache()
+        new = (torch.randn(1, 4, 600, 64) / 8).to(torch.bfloat16)
+        cache.update(new, new, 0)
+        self.assertLess(cache.nbytes, 0.9 * cache.raw_bytes)
+
+    def test_what_is_refused(self):
+        cache = planezip.torch.PackedCache()
+        new = torch.zeros(2, 3, 4, 8)
+        cache.update(new, new, 0)
+        for wrong in (new[:1], new.double(), new[:, :2], new[0]):
+            with self.assertRaisesRegex(ValueError, "planezip: the "):
+                cache.update(new, wrong, 0)
+        self.assertEqual(cache.get_seq_length(), 4)
+        with self.assertRaisesRegex(ValueError, "learn_rows is 0"):
+            planezip.torch.PackedCache(learn_rows=0)
+
+
+@needs(torch, "torch")
+class Examples(unittest.TestCase):
+    def test_they_run(self):
+        for name in ("embedding", "linears", "cache"):
+            printed = io.StringIO()
+            with redirect_stdout(printed):
+                runpy.run_path(str(SOURCE / f"examples/packed_{name}.py"), run_name="__main__")
+            self.assertRegex(printed.getvalue(), r"[12]\d\.\d % saved")
+
+
+if __name__ == "__main__":
+    unittest.main()
