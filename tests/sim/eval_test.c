@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/eval.h"
+#include "plan/search.h"
 #include "sim/sim.h"
 #include "support/test.h"
 #include "tests/sim/tracegen.h"
@@ -301,6 +301,33 @@ TEST(best_finds_the_optimum_of_tiny_traces)
     TEST_CONTEXT("%u of %u", found, searched);
     CHECK(searched >= wanted);
     CHECK(found >= searched * 95 / 100);
+}
+
+/* Plans accepted by a search for what cannot be: a budget in which nothing runs. */
+static uint64_t accepted_in_vain(struct lab *lab, uint64_t evaluations)
+{
+    const pzi_work *work = &lab->work;
+    const int64_t unlimited_ns = work->start_ns[lab->info.ops] + work->optimizer_ns;
+    const pzi_search_limits limits = {.evaluations = evaluations, .mode = PZ_REPLAY_KEEP};
+    pzi_found found = {.actions = lab->actions, .ns = 2 * unlimited_ns};
+    pz_search_info info = {0};
+    lab->eval.budget_bytes = work->least_bytes / 2;
+    CHECK_EQ_I64(pzi_search(&lab->eval, &limits, &found, &info), PZ_OK);
+    CHECK(found.ns == 2 * unlimited_ns && lab->eval.price == 0);
+    return info.accepted;
+}
+
+/* The price of bytes above the budget rises as long as no plan is within it.  It must not leave the
+ * range in which costs can be compared, or nothing would be accepted any more. */
+TEST(prices_end_somewhere)
+{
+    struct lab lab;
+    if (!lab_new(&lab, 3, 20))
+        return;
+    const uint64_t some = accepted_in_vain(&lab, 60000), more = accepted_in_vain(&lab, 240000);
+    TEST_CONTEXT("%" PRIu64 ", then %" PRIu64, some, more);
+    CHECK(some > 0 && more > 2 * some);
+    lab_free(&lab);
 }
 
 /* The five models of the paper -------------------------------------------------------------------
