@@ -1,5 +1,6 @@
 """planezip.torch.offload(): each thing that autograd can do, on models that are small."""
 import gc
+import itertools
 import json
 import subprocess
 import sys
@@ -14,7 +15,11 @@ torch = optional("torch")
 if torch:
     import planezip.torch
     from planezip.torch._offload._amounts import parse_budget, parse_bytes, parse_rate
+    from planezip.torch._offload._dropped import Dropped
     from planezip.torch._offload._payload import Handle, Swapped
+    from planezip.torch._offload._recipe import Recipe, Value
+    from planezip.torch._offload._replay_step import ReplayStep
+    from planezip.torch._offload._step import Step
     from torch import nn
     from torch.nn import functional
     from torch.utils.checkpoint import checkpoint
@@ -69,6 +74,12 @@ class Case(unittest.TestCase):
         made = planezip.torch.offload(model, budget, log=False, **options)
         self.addCleanup(made.close)
         return made
+
+    def check_plans(self, step, build=mixture):
+        """Whatever is planned leaves the same bits."""
+        for plan in ("auto", "swap", "drop"):
+            with self.subTest(plan=plan):
+                self.check_same(step, build, plan=plan)
 
     def check_same(self, step=simple, build=mixture, steps=4, **options):
         """Training within a budget leaves the same bits; the Offload of it."""
@@ -165,7 +176,8 @@ class Autograd(Case):
         def step(model, number):
             return [simple(model, number) for _ in range(3)]
 
-        self.assertEqual(len(self.check_same(step).planned), 3)
+        for plan in ("auto", "drop"):
+            self.assertEqual(len(self.check_same(step, plan=plan).planned), 3)
 
     def test_two_forwards_before_a_backward(self):
         def step(model, number):
@@ -173,7 +185,7 @@ class Autograd(Case):
             loss.backward()
             return loss.item()
 
-        self.check_same(step)
+        self.check_plans(step)
 
     def test_evaluation_between(self):
         def step(model, number):
@@ -183,7 +195,7 @@ class Autograd(Case):
                 model.train()
             return before, simple(model, number)
 
-        self.check_same(step)
+        self.check_plans(step)
 
     def test_graph_that_is_retained(self):
         def step(model, number):
@@ -192,8 +204,7 @@ class Autograd(Case):
             loss.backward()
             return loss.item()
 
-        self.check_same(step, plan="swap")
-        self.check_same(step)
+        self.check_plans(step)
 
     def test_gradient_of_a_gradient(self):
         def step(model, number):
@@ -208,8 +219,7 @@ class Autograd(Case):
             torch.manual_seed(1)
             return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH))
 
-        self.check_same(step, build, plan="swap")
-        self.check_same(step, build)
+        self.check_plans(step, build)
 
     def test_checkpoints_of_both_kinds(self):
         for reentrant in (True, False):
@@ -221,8 +231,7 @@ class Autograd(Case):
                 return loss.item()
 
             with self.subTest(reentrant=reentrant):
-                self.check_same(step)
-                self.check_same(step, plan="swap")
+                self.check_plans(step)
 
     def test_autocast(self):
         def step(model, number):
@@ -231,7 +240,7 @@ class Autograd(Case):
             loss.backward()
             return loss.item()
 
-        self.check_same(step)
+        self.check_plans(step)
 
     def test_hooks_inside(self):
         def step(model, number):
@@ -241,7 +250,7 @@ class Autograd(Case):
             loss.backward()
             return loss.item()
 
-        self.check_same(step)
+        self.check_plans(step)
 
     def test_recurrent(self):
         def build():
@@ -253,8 +262,7 @@ class Autograd(Case):
             loss.backward()
             return loss.item()
 
-        self.check_same(step, build, plan="swap")
-        self.check_same(step, build)
+        self.check_plans(step, build)
 
     def test_exception_in_a_step(self):
         model = mixture()
@@ -415,6 +423,207 @@ class Tensors(Case):
         gc.collect()
         self.assertEqual([one for one in gc.get_objects()
                           if type(one) in (Handle, Swapped)], [])
+
+
+class Drops(Case):
+    """What is dropped and computed again.  Every operator that can be is, which a planner would
+    not always do."""
+    def gone(self, function, *inputs, steps=4, **options):
+        """Gradients of a function with all dropped that can be, which must be those without; the
+        Offload of it."""
+        around = self.offload(plan="drop", **options)
+        for number in range(steps):
+            torch.manual_seed(number)
+            plain = gradients(function, inputs)
+            after = torch.get_rng_state()
+            torch.manual_seed(number)
+            with around:
+                made = gradients(function, inputs)
+            self.assertTrue(torch.equal(torch.get_rng_state(), after))
+            for one, two in zip(plain, made, strict=True):
+                self.assertTrue(torch.equal(one, two))
+        return around
+
+    def test_model(self):
+        for budget in ("60%", 1):
+            around = self.check_same(plan="drop", budget=budget, steps=5)
+            seen = around.report().seen
+            self.assertGreater(seen["dropped"], 4)
+            self.assertGreater(around.report().replayed, seen["dropped"])
+            self.assertEqual(around.last.demoted, [])
+
+    def test_planner_drops_behind_a_slow_link(self):
+        around = self.check_same(budget="60%", link="4MB/s", steps=5)
+        self.assertGreater(around.report().seen["dropped"], 0)
+        self.assertEqual(around.report().problems, ())
+        self.assertIn("drop", {entry["action"] for entry in around.plan["tensors"]})
+        self.assertNotIn("dropped", self.check_same(link="4MB/s", drops=False).report().seen)
+
+    def test_noise_comes_again(self):
+        around = self.gone(lambda x: functional.dropout(functional.dropout(x * 2, 0.3) ** 2, 0.5),
+                           torch.randn(5000))
+        self.assertGreater(around.report().seen["dropped"], 2)
+
+    def test_in_place_chain(self):
+        def chain(x):
+            middle = functional.batch_norm(x, None, None, training=True)
+            middle += x.tanh()
+            return middle.relu_().square()
+
+        around = self.gone(chain, torch.randn(128, 64))
+        self.assertEqual(around.report().seen.get("swapped", 0), 0)
+
+    def test_in_place_on_a_copy_that_others_need(self):
+        def chain(x):
+            start = x.exp()
+            other = start.clone()
+            other.mul_(3).sigmoid_()
+            return start * other
+
+        self.assertGreater(self.gone(chain, torch.randn(5000)).report().seen["dropped"], 1)
+
+    def test_views(self):
+        def views(x):
+            long = (x * 2).exp()
+            return (long.t()[3:].square() @ long[:, 1:].sigmoid()).expand(2, -1, -1).square()
+
+        self.assertGreater(self.gone(views, torch.randn(64, 64)).report().seen["dropped"], 2)
+
+    def test_several_outputs(self):
+        def pooled(x):
+            values, places = functional.max_pool1d(x.exp(), 2, return_indices=True)
+            return values.square() * places.float().sort(2)[0]
+
+        self.assertGreater(self.gone(pooled, torch.randn(4, 8, 512)).report().seen["dropped"], 2)
+
+    def test_statistics_are_left_alone(self):
+        model = nn.BatchNorm1d(64, momentum=0.5)
+        around = self.offload(model, plan="drop")
+        for number in range(4):
+            batch = torch.randn(128, 64)
+            expected = 0.5 * model.running_mean + 0.5 * batch.mean(0)
+            with around:
+                model(batch.exp().log()).square().exp().mean().backward()
+            self.assertTrue(torch.allclose(model.running_mean, expected, atol=1e-6))
+            self.assertEqual(int(model.num_batches_tracked), number + 1)
+
+    def test_what_is_read_is_written_later(self):
+        given = torch.randn(5000)
+
+        def overwritten(x):
+            scale = given.clone()
+            middle = x * scale.exp()
+            scale.zero_()
+            return middle.sigmoid().square()
+
+        self.gone(overwritten, torch.randn(5000))
+
+    def test_function_of_the_user(self):
+        class Cube(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x * x)
+                return x ** 3
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return 3 * gradient * ctx.saved_tensors[0]
+
+        self.gone(lambda x: Cube.apply(x.exp()), torch.randn(5000))
+
+    def test_not_the_same_when_computed_again(self):
+        """The audit finds it, and the next plan lets it be."""
+        numbers = itertools.count(1)
+
+        def through_numpy(x):
+            return Shifted.apply(x, next(numbers)).exp().square()
+
+        class Shifted(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, number):
+                shifted = x + 0
+                shifted.numpy()[:] += number
+                ctx.save_for_backward(shifted)
+                return shifted
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient * ctx.saved_tensors[0], None
+
+        around = self.offload(plan="drop")
+        for number in range(4):
+            start = torch.linspace(0, 1, 5000, requires_grad=True)
+            with around:
+                through_numpy(start).sum().backward()
+            shifted = torch.linspace(0, 1, 5000) + 0 + (number + 1)
+            expected = 2 * shifted.exp() * shifted.exp() * shifted
+            self.assertTrue(torch.allclose(start.grad, expected))
+        self.assertEqual(around.plans, 2)
+
+    def test_own_generator_stays(self):
+        generator = torch.Generator()
+
+        def noisy(x):
+            generator.manual_seed(3)
+            return (x * torch.rand(5000, generator=generator)).exp().square()
+
+        self.gone(noisy, torch.randn(5000))
+
+    def test_other_operators_keep(self):
+        """A step that takes another way keeps what it saves from there on, and is the same."""
+        def step(model, number):
+            loss = squares(model)
+            if number in (2, 4):
+                loss = loss.exp() + torch.ones(5000).square().sum() * loss.tanh()
+            loss.backward()
+            return loss.item()
+
+        self.assertGreater(self.check_same(step, plan="drop", steps=8).plans, 1)
+
+    def test_optimizer_within_the_step(self):
+        """Replays see the parameters of the forward pass, though a later one has changed them."""
+        def step(model, number):
+            losses = [squares(model), squares(model)]
+            for loss in losses:
+                loss.backward(retain_graph=True)
+                with torch.no_grad():
+                    model[0].weight.mul_(1.0)
+            return [loss.item() for loss in losses]
+
+        self.check_same(step, plan="drop")
+
+    def test_values_of_a_graph_are_asked_for(self):
+        around = self.offload(plan="drop")
+        for _ in range(3):
+            start = torch.randn(5000, requires_grad=True)
+            with around:
+                end = start.exp().sigmoid()
+                self.assertTrue(torch.equal(end.grad_fn._saved_result, end))
+                end.sum().backward()
+
+    def test_nothing_stays(self):
+        model = mixture()
+        around = self.offload(model, plan="drop")
+        for _ in range(4):
+            with around:
+                simple(model, 0)
+        with around:
+            loss = squares(model)
+            del loss
+        gc.collect()
+        self.assertEqual([one for one in gc.get_objects()
+                          if type(one) in (Handle, Swapped, Dropped, Recipe, Value)], [])
+        self.assertEqual(around.stats()["pool"]["used_bytes"], 0)
+
+    def test_where_nothing_is_dropped_nothing_records(self):
+        around = self.check_same(plan="swap")
+        self.assertIs(type(around.last), Step)
+        self.assertIs(type(self.check_same(plan="drop").last), ReplayStep)
+
+
+def gradients(function, inputs):
+    given = [tensor.clone().requires_grad_() for tensor in inputs]
+    return torch.autograd.grad(function(*given).sum(), given)
 
 
 class Options(Case):

@@ -6,7 +6,8 @@ from ._offload import Offload
 
 
 def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_budget=None,
-            link=None, codec="planezip2", plan="auto", seed=0, log=True):
+            link=None, codec="planezip2", plan="auto", drops=True, seed=0,
+            log=True):
     """A context, and decorator, for training steps that keep saved tensors within a budget.
 
         offload = planezip.torch.offload(model, budget="50%")
@@ -28,12 +29,14 @@ def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_bu
     host_budget: the most bytes that they may take there; what finds no room stays where it is.
     link: emulate a link of a rate, as "1.5GB/s", in each direction; for experiments.
     codec: None to move bytes as they are.
-    plan: "auto" plans for the budget; "swap" swaps everything, "keep" nothing, without a plan; the
-    path of a plan, or a function from the trace to one, both as dictionaries.
+    plan: "auto" plans for the budget; "swap" swaps everything, "drop" drops what it can and swaps
+    the rest, "keep" keeps all, without a plan; the path of a plan, or a function from the trace to
+    one, both as dictionaries.
+    drops: whether a plan may drop tensors, to compute them again.
     seed: of the planner.  log: tell about plans through logging, logger "planezip".
     """
     return Offload(model, budget, tier=tier, directory=directory, host_budget=host_budget,
-                   link=link, codec=codec, plan=plan, seed=seed, log=log)
+                   link=link, codec=codec, plan=plan, drops=drops, seed=seed, log=log)
 
 
 __all__ = ["Offload", "offload"]

@@ -13,6 +13,13 @@ def is_plain(tensor):
     return type(tensor) in PLAIN and tensor.layout is torch.strided
 
 
+def is_simple(tensor):
+    """Whether storage, place and type of a tensor tell all about it."""
+    return (type(tensor) in PLAIN and tensor.layout is torch.strided
+            and tensor.device.type == "cpu" and not tensor.is_quantized
+            and not tensor.is_conj() and not tensor.is_neg())
+
+
 def refusal(tensor):
     """Why a tensor that is plain must stay; None if it may leave."""
     if tensor.device.type != "cpu":

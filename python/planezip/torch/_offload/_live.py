@@ -23,5 +23,10 @@ class LiveMap:
         else:
             entries[address] = (weakref.ref(storage, lambda _: entries.pop(address, None)), value)
 
+    def pop(self, storage):
+        """Forgets the value of a storage and returns it, or None."""
+        found = self.entries.pop(id(storage), None)
+        return None if found is None else found[1]
+
     def clear(self):
         self.entries.clear()

@@ -7,6 +7,7 @@ from ... import _library as c
 
 # Before anything was measured, and where the tier has no link to measure.
 GUESS_BPS = 2e9
+LEAST_BPS = 1e6 # that a platform may have
 
 
 def platform_of(store):
@@ -32,4 +33,4 @@ def platform_of(store):
 def link(store, direction):
     """Bytes a second that a direction moves."""
     measured = direction["moved_bps"] or GUESS_BPS
-    return min(store.link, measured) if store.link else measured
+    return max(min(store.link, measured) if store.link else measured, LEAST_BPS)

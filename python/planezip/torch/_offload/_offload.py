@@ -11,18 +11,20 @@ from ..._plan import platform_document
 from ._amounts import parse_budget, parse_bytes, parse_rate, shown
 from ._machine import platform_of
 from ._models import Persistent
-from ._planning import make_plan
+from ._planning import Planning, Wish
 from ._profile import Profile
+from ._replay_step import ReplayStep
 from ._report import Report, classes_of, rows_of
 from ._schedule import Action, Schedule
 from ._step import Step
 from ._store import QUEUE_BYTES, Store
+from ._tape import write_script
 from ._timeline import document, write_json
 
 log = logging.getLogger("planezip")
 
 TIERS = ("memory", "disk")
-PLANS = ("auto", "swap", "keep")
+PLANS = ("auto", "swap", "drop", "keep")
 
 
 class Offload:
@@ -32,20 +34,22 @@ class Offload:
     a step that was not like the one before.
     """
 
-    def __init__(self, model, budget, *, tier, directory, host_budget, link, codec, plan, seed,
-                 log):
+    def __init__(self, model, budget, *, tier, directory, host_budget, link, codec, plan, drops,
+                 seed, log):
         if tier not in TIERS:
             raise ValueError(f"planezip: tier is {tier!r}; known are {', '.join(TIERS)}")
         if tier == "disk" and directory is None:
             raise ValueError("planezip: tier 'disk' needs a directory; give directory=...")
         self.budget, self.seed, self.log = parse_budget(budget), seed, log
-        self.plan_option = plan_source(plan)
+        self.plan_option, self.drops = plan_source(plan), drops
         host = parse_bytes("host_budget", host_budget) if host_budget is not None else None
         self.persistent = Persistent(model)
         self.store = Store(tier, directory=directory, host_budget=host, link=parse_rate(link),
                            codec=codec)
         self.schedules = [Schedule(Action.KEEP)] if plan == "keep" else None
         self.planned, self.measured = [], None # of each pass; the platform
+        self.profile, self.refused = None, set() # the step that was, ids of its calls
+        self.script, self.audit = None, False # of what is dropped; whether it is yet to be trusted
         self.steps = self.plans = 0
         self.announced = not log
         self.current = self.owner = self.last = None
@@ -62,12 +66,15 @@ class Offload:
             raise RuntimeError("planezip: this offload is closed; make another one")
         self.owner = threading.current_thread().name
         self.persistent.begin()
-        self.store.events.clear()
+        self.store.begin_step()
         self.before = self.moved()
         if self.schedules is None:
             self.current = Profile(self.store, self.persistent, self.profile_room())
-        else:
+        elif self.script is None:
             self.current = Step(self.store, self.schedules, self.persistent)
+        else:
+            self.current = ReplayStep(self.store, self.schedules, self.persistent, self.script,
+                                      self.audit)
         self.span = (time.perf_counter_ns(), 0)
         self.current.__enter__()
         return self
@@ -96,14 +103,27 @@ class Offload:
     def learn(self, step):
         """What the next step does, from what this one did."""
         if isinstance(step, Profile):
-            self.make_plans(step)
+            self.profile, self.refused = step, set()
+            self.make_plans()
         elif step.differs:
             if self.log:
                 log.info("planezip: %s; the next step is profiled again", step.differs)
             self.schedules = None
+        elif self.audit:
+            self.end_audit(step)
         elif not self.announced and self.planned:
             self.announced = True
             log.info("%s", self.report().line())
+
+    def end_audit(self, step):
+        """Plans again if something came out as another one."""
+        self.audit = False
+        for which, number in step.demoted:
+            self.refused.add(self.planned[which].makers[number])
+        if step.demoted:
+            log.info("planezip: %d tensors are not dropped, as they were not the same when "
+                     "computed again", len(step.demoted))
+            self.make_plans()
 
     # Plans
 
@@ -115,12 +135,17 @@ class Offload:
         """The budget, where nothing is moved and the peak is that."""
         return self.budget[0] or int(self.budget[1] * peak)
 
-    def make_plans(self, step):
-        """Plans every pass of a profiled step."""
-        self.measured = platform_of(self.store)
-        self.planned = [make_plan(profile, step.watch.deaths, self.measured, self.budget_bytes,
-                                  self.seed, self.plan_option) for profile in step.profiles]
+    def make_plans(self):
+        """Plans every pass of the profiled step."""
+        watch, self.measured = self.profile.watch, platform_of(self.store)
+        wish = Wish(self.measured, self.budget_bytes, self.seed, self.plan_option, self.drops,
+                    self.refused)
+        self.planned = [Planning(profile, watch.deaths, watch.calls.all, wish).make()
+                        for profile in self.profile.profiles]
         self.schedules = [planned.schedule for planned in self.planned]
+        needed = set().union(*(planned.needed for planned in self.planned))
+        self.script = write_script(watch.calls.all, needed) if needed else None
+        self.audit = bool(needed)
         self.plans += 1
         for planned in self.planned:
             if planned.problem and planned.model is not None:
@@ -163,6 +188,7 @@ class Offload:
             unplanned_peak_bytes=max((p.peak_bytes for p in self.planned), default=0),
             planned_peak_bytes=max((r.peak_bytes for r in reports), default=0) + fixed,
             seen=dict(seen), swapped_bytes=raw, coded_bytes=coded, refused=self.store.refused,
+            replayed=self.store.replayed, replay_ns=self.store.spent_ns("replay"),
             step_ns=self.span[1] - self.span[0],
             predicted_ns=sum(r.total_ns for r in reports) if reports else None,
             predicted_unlimited_ns=sum(r.unlimited_ns for r in reports) if reports else None,

@@ -51,18 +51,16 @@ class Handle:
         tensor.set_(storage, self.offset, self.shape, self.stride)
         if not self.met:
             self.met = True
-            payload.pending -= 1
-            if payload.pending == 0:
-                payload.rest()
+            payload.used()
         return tensor
 
 
 class Swapped:
     """A payload that is on its way out, out, on its way back, or back.
 
-    number: which pack of the pass made it.  source: a tensor until its bytes have left, or for good
-    if they could not.  until: the pack up to which others use it.  here: the storage that is back,
-    until all handles have had it.
+    number: which pack of the pass made it.  pending: handles and replays that have not had it yet.
+    source: a tensor until its bytes have left, or for good if they could not.  until: the pack up
+    to which others use it.  here: the storage that is back, until none is pending.
     """
     __slots__ = ("store", "number", "nbytes", "kind", "ratio", "swap", "source", "version",
                  "coming", "here", "seen", "until", "pending", "torn", "met",
@@ -145,6 +143,8 @@ class Swapped:
             self.here = storage
         return storage
 
-    def rest(self):
-        """All handles have had it: whoever uses it holds it."""
-        self.here = None
+    def used(self):
+        """A handle, or a replay, has had it; after all of them whoever uses it holds it."""
+        self.pending -= 1
+        if self.pending <= 0:
+            self.here = None

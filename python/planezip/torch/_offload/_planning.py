@@ -2,120 +2,168 @@
 out how many bytes may be under way at each moment, so that memory holds whatever the transfers do.
 """
 import bisect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..._plan import Planner
+from ._flow import Flow
+from ._rehearsal import Rehearsing
 from ._schedule import Action, Schedule
 from ._trace import build
 
-POLICY = "swap"
+ACTIONS = {"keep": Action.KEEP, "swap": Action.SWAP, "compress": Action.SWAP, "drop": Action.DROP}
 
 
 @dataclass
 class Planned:
     """A schedule with where it comes from: the model, the planner, or neither if nothing could be
-    planned, and what was wrong then."""
+    planned, and what was wrong then.  needed: positions of calls that its replays may run;
+    droppable: how many tensors could be dropped."""
     schedule: Schedule
     model: object = None
     planner: object = None
     problem: str = ""
     peak_bytes: int = 0 # without a plan, with what cannot move
     budget_bytes: int = 0
+    needed: set = field(default_factory=set)
+    makers: dict = field(default_factory=dict) # by number of what is dropped, id of the call
+    droppable: int = 0
 
 
-def make_plan(profile, deaths, platform, budget, seed, plan="auto"):
-    """Plans a pass.  budget: a function from the peak without a plan to bytes; plan: "auto", "swap"
-    for everything that can be, a plan as a dictionary, or a function from the trace to one."""
-    shapes = [(dtype, shape) for _, dtype, shape, _ in profile.packs]
-    keep = Schedule(Action.KEEP, shapes=shapes)
-    model = build(profile, deaths, "training")
-    if model is None:
-        return Planned(keep, problem="no backward pass was recorded with its forward pass")
-    ratios = ratios_of(profile, model)
-    base = loads(model, frozenset())
-    peak = max(base, default=0) + model.fixed_bytes
-    limit = budget(peak)
-    planner = Planner(model.document, platform, ratios, max(limit - model.fixed_bytes, 1), seed)
-    planned = Planned(keep, model, planner, peak_bytes=peak, budget_bytes=limit)
-    if plan == "swap":
-        planned.schedule = scheduled(profile, model, frozenset(model.movable), peak, shapes)
+@dataclass
+class Wish:
+    """What is asked for.  budget: a function from the peak without a plan to bytes.  plan: "auto",
+    "swap" for everything that can be, "drop" for everything that can be, and to swap the others, a
+    plan as a dictionary, or a function from the trace to one.  refused: ids of calls that must not
+    be made again."""
+    platform: object
+    budget: object
+    seed: int
+    plan: object = "auto"
+    drops: bool = True
+    refused: set = field(default_factory=set)
+
+
+class Planning:
+    """Plans a pass.  deaths, calls: of the Watch of the profile."""
+
+    def __init__(self, profile, deaths, calls, wish):
+        self.profile, self.calls, self.wish = profile, calls, wish
+        self.shapes = [(dtype, shape) for _, dtype, shape, _ in profile.packs]
+        self.model = build(profile, deaths)
+        if self.model is not None:
+            positions = {id(call.op): i for i, call in enumerate(calls) if call.op is not None}
+            self.call_of = [positions.get(id(op)) # of each operator, None if there is none
+                            for op in profile.record.ops[:self.model.forward]]
+            self.flow = Flow(self.model, [(key, ops) for key, *_, ops in profile.packs],
+                             [None if i is None else calls[i] for i in self.call_of], wish.refused)
+
+    def make(self):
+        """The Planned."""
+        keep, model = Schedule(Action.KEEP, shapes=self.shapes), self.model
+        if model is None:
+            return Planned(keep, problem="no backward pass was recorded with its forward pass")
+        model.describe(self.flow.barred if self.wish.drops else self.flow.makers)
+        peak = max(loads(model, model.ops, {}), default=0) + model.fixed_bytes
+        limit = self.wish.budget(peak)
+        planner = Planner(model.document, self.wish.platform, self.ratios(),
+                          max(limit - model.fixed_bytes, 1), self.wish.seed)
+        planned = Planned(keep, model, planner, peak_bytes=peak, budget_bytes=limit,
+                          droppable=len(self.flow.droppable) if self.wish.drops else 0)
+        actions = self.decide(planned)
+        dropped = {key for key, action in actions.items() if action is Action.DROP}
+        planned.needed = {self.call_of[i] for i in self.flow.needed(dropped)}
+        planned.makers = {model.movable[key]: id(self.calls[self.call_of[self.flow.maker(key)]])
+                          for key in dropped}
+        planned.schedule = self.scheduled(actions, limit, self.keeps(planned))
         return planned
-    if plan == "auto":
-        fits = planner.make(POLICY)
-    else:
-        fits = planner.set_plan(plan(model.document) if callable(plan) else plan)
-    gone = frozenset(model.movable) if plan == "auto" and not fits else leaving(model, planner)
-    if not fits:
-        planned.problem, planned.planner = "no plan fits the budget", None
-        if plan != "auto":
-            planned.problem = "the plan does not fit the budget"
-    planned.schedule = scheduled(profile, model, gone, limit, shapes)
-    return planned
+
+    def ratios(self):
+        """Ratios of the saved tensors, in the order of the trace's storages."""
+        return [self.profile.payloads[self.model.movable[key]][2]
+                for key in self.model.keys if key in self.model.movable]
+
+    def decide(self, planned):
+        """An action for each key that can move."""
+        plan, model, planner = self.wish.plan, self.model, planned.planner
+        everything = dict.fromkeys(model.movable, Action.SWAP)
+        if plan == "swap":
+            return everything
+        if plan == "drop":
+            droppable = self.flow.droppable if self.wish.drops else ()
+            return {**everything, **dict.fromkeys(droppable, Action.DROP)}
+        if plan == "auto":
+            fits = planner.make("best" if planned.droppable else "swap")
+        else:
+            fits = planner.set_plan(plan(model.document) if callable(plan) else plan)
+        actions = everything if plan == "auto" and not fits else self.actions_of(planner)
+        if not fits:
+            planned.problem, planned.planner = "no plan fits the budget", None
+            if plan != "auto":
+                planned.problem = "the plan does not fit the budget"
+        return actions
+
+    def actions_of(self, planner):
+        """What a plan says.  What it drops and cannot be made again is swapped."""
+        actions = {self.model.keys[entry["storage"]]: ACTIONS[entry["action"]]
+                   for entry in planner.document()["tensors"]}
+        return {key: Action.SWAP if action is Action.DROP and key not in self.flow.droppable
+                else action for key, action in actions.items()}
+
+    def keeps(self, planned):
+        """Whether replays keep the dropped tensors that they make on their way."""
+        planner = planned.planner
+        return not (planner and planner.plan) or planner.document().get("replay") != "free"
+
+    def scheduled(self, actions, limit, keep):
+        """The schedule of some actions."""
+        profile, model = self.profile, self.model
+        rehearsal = Rehearsing(profile, model, self.flow, actions, keep).made
+        base = loads(model, rehearsal.ops, actions, rehearsal.sizes)
+        spans, room = lives(model, model.ops), limit - model.fixed_bytes
+        before = [ops for *_, ops in profile.packs]
+        fetches, load = fetch_points(profile, rehearsal.meets, base, room)
+        until = {number: bisect.bisect_left(before, spans[key][0][1] + 1)
+                 for number, (key, *_) in profile.payloads.items()
+                 if actions.get(key, Action.KEEP) is not Action.KEEP and spans[key][0]}
+        return Schedule(
+            actions=[actions.get(key, Action.KEEP) for key, *_ in profile.packs],
+            shapes=self.shapes, until=until, keep=keep, readers=rehearsal.readers,
+            leaving=rooms(before, load, room, model.forward),
+            order=[number for number, _ in rehearsal.meets], fetches=fetches,
+            returning=rooms([at for _, at in rehearsal.meets], load, room, len(load)),
+            ratios={number: ratio for number, (_, _, ratio) in profile.payloads.items()})
 
 
-def ratios_of(profile, model):
-    """Ratios of the saved tensors, in the order of the trace's storages."""
-    return [profile.payloads[model.movable[key]][2] for key in model.keys if key in model.movable]
-
-
-def leaving(model, planner):
-    """Keys of the storages that the plan does not keep.  What it drops is swapped: this runtime
-    does not replay."""
-    return frozenset(model.keys[entry["storage"]] for entry in planner.document()["tensors"]
-                     if entry["action"] != "keep")
-
-
-def lives(model):
+def lives(model, ops):
     """By key of what comes and goes: the operators from which, and up to which, it is used in the
     forward pass, and in the backward pass; None where it is not."""
-    persistent = {entry["id"] for entry in model.document["storages"]
-                  if entry["kind"] not in ("activation", "input")}
-    fixed, found = {model.keys[i] for i in persistent}, {}
-    for i, op in enumerate(model.ops):
-        for key in (*op.reads, *op.writes):
-            if key not in fixed:
+    found = {}
+    for i, op in enumerate(ops):
+        ends = model.ends.get(i, ()) if i < model.forward else ()
+        for key in (*op.reads, *op.writes, *ends):
+            if key not in model.storages or model.comes_and_goes(key):
                 spans = found.setdefault(key, [None, None])
                 half = i >= model.forward
                 spans[half] = (spans[half][0] if spans[half] else i, i)
     return found
 
 
-def loads(model, gone):
+def loads(model, ops, actions, sizes=None):
     """Bytes that are there at each operator, if the storages of some keys are gone between their
     passes, and none are under way."""
-    change = [0] * (len(model.ops) + 1)
-    for key, (first, second) in lives(model).items():
-        if first and second and key not in gone:
+    change, sizes = [0] * (len(ops) + 1), sizes or model.sizes
+    for key, (first, second) in lives(model, ops).items():
+        if first and second and actions.get(key, Action.KEEP) is Action.KEEP:
             first, second = (first[0], second[1]), None
         for span in (first, second):
             if span:
-                change[span[0]] += model.sizes[key]
-                change[span[1] + 1] -= model.sizes[key]
+                change[span[0]] += sizes[key]
+                change[span[1] + 1] -= sizes[key]
     total, result = 0, []
     for step in change[:-1]:
         total += step
         result.append(total)
     return result
-
-
-def scheduled(profile, model, gone, limit, shapes):
-    """The schedule that swaps the storages of some keys."""
-    base, spans = loads(model, gone), lives(model)
-    room = limit - model.fixed_bytes
-    actions = [Action.SWAP if key in gone else Action.KEEP for key, *_ in profile.packs]
-    before = [ops for *_, ops in profile.packs]
-    order = [(number, position) for number, position in profile.unpacks
-             if profile.payloads[number][0] in gone]
-    fetches, load = fetch_points(profile, order, base, room)
-    until = {number: bisect.bisect_left(before, spans[key][0][1] + 1)
-             for number, (key, *_) in profile.payloads.items()
-             if key in gone and spans[key][0]}
-    return Schedule(
-        actions=actions, shapes=shapes, until=until,
-        leaving=rooms(before, load, room, model.forward),
-        order=[number for number, _ in order], fetches=fetches,
-        returning=rooms([position for _, position in order], load, room, len(load)),
-        ratios={number: ratio for number, (_, _, ratio) in profile.payloads.items()})
 
 
 def rooms(positions, load, room, end):

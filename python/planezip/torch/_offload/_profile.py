@@ -11,6 +11,7 @@ import torch
 
 from .._recorder import Recorder
 from .._storages import Storages
+from ._calls import Calls
 from ._payload import Handle
 from ._schedule import Action, Schedule
 from ._step import Step, in_backward
@@ -49,13 +50,24 @@ class Watch(Recorder):
         self.outlive, self.settled = outlive, settled
         self.quiet = False
         self.deaths = {} # by key: positions, as (record, operators so far)
+        self.calls, self.latest = Calls(), None
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
         if self.quiet:
-            return func(*args, **(kwargs or {}))
+            return func(*args, **kwargs)
+        forward, self.latest = in_backward() == -1, None
+        if forward:
+            self.calls.begin()
         result = super().__torch_dispatch__(func, types, args, kwargs)
+        if forward:
+            self.calls.end(func, args, kwargs, result, self.latest)
         self.settled()
         return result
+
+    def keep(self, op, current, stop):
+        self.latest = op
+        super().keep(op, current, stop)
 
     def kind_of(self, key, tensor):
         if id(tensor.untyped_storage()) in self.outlive:

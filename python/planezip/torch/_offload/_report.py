@@ -13,7 +13,8 @@ class Report:
     that is swapped already), "kept" (as planned), and otherwise the reason why they stayed.
     predicted_*: of the simulator, None before there is a plan.  planned_peak_bytes: of what comes
     and goes, as planned; unplanned_peak_bytes: the same without a plan.
-    tensors: of the plan, a dictionary each; classes: their sums by operator.
+    replayed, replay_ns: operators that were run again for what was dropped, and the time of it.
+    tensors: of the plan, a dictionary each; classes: sums by operator of those that are swapped.
     """
     steps: int
     plans: int
@@ -27,6 +28,8 @@ class Report:
     swapped_bytes: int
     coded_bytes: int
     refused: int
+    replayed: int
+    replay_ns: int
     step_ns: int
     predicted_ns: int | None
     predicted_unlimited_ns: int | None
@@ -51,6 +54,9 @@ class Report:
         ratio = self.swapped_bytes / self.coded_bytes if self.coded_bytes else 1
         text = (f"planezip: {sum(self.seen.values())} tensors saved, {self.seen.get('swapped', 0)} "
                 f"of {shown(self.swapped_bytes)} swapped to {self.tier} at ratio {ratio:.2f}")
+        if self.seen.get("dropped"):
+            text += (f", {self.seen['dropped']} dropped and computed again with {self.replayed} "
+                     "operators")
         if self.emulated_link_bps:
             text += f" over an emulated link of {self.emulated_link_bps / 1e9:g} GB/s"
         if self.predicted_ns is not None:
@@ -81,7 +87,7 @@ def classes_of(rows):
     """By operator of the swapped tensors: how many, raw and coded bytes."""
     sums = collections.defaultdict(lambda: [0, 0, 0])
     for row in rows:
-        if row["action"] != "keep":
+        if row["action"] == "swap":
             one = sums[row["operator"]]
             one[0] += 1
             one[1] += row["bytes"]

@@ -25,6 +25,8 @@ class Schedule:
     fetches: how many of them may have been asked for at each of those; empty: as room allows.
     returning: as leaving, at each of those.
     ratios: predicted, by number.
+    readers: how many replays read a payload, by number.
+    keep: whether dropped tensors that a replay makes on its way stay for their own use.
     """
     default: Action = Action.KEEP
     actions: list = field(default_factory=list)
@@ -35,6 +37,8 @@ class Schedule:
     fetches: list = field(default_factory=list)
     returning: list = field(default_factory=list)
     ratios: dict = field(default_factory=dict)
+    readers: dict = field(default_factory=dict)
+    keep: bool = False
     room: int = 0
 
     def matches(self, number, tensor):

@@ -125,16 +125,24 @@ class Step:
             if payload is not None:
                 self.now.seen["shared"] += 1
                 return Handle(payload, tensor)
-        return Handle(self.new_payload(tensor, storage, number, action), tensor)
+        payload = self.new_payload(tensor, storage, number, action)
+        if payload is None:
+            return Kept(tensor)
+        self.live.put(storage, (payload.version, weakref.ref(payload)))
+        return Handle(payload, tensor)
 
     def new_payload(self, tensor, storage, number, action):
-        """Makes the payload of a storage that has none at this version."""
-        schedule = self.now.schedule
-        payload = Swapped(self.store, tensor, number, schedule.ratios.get(number, 0))
+        """Makes the payload of a storage that has none at this version; None for one that stays."""
+        ratio = self.now.schedule.ratios.get(number, 0)
+        return self.swapped(Swapped(self.store, tensor, number, ratio), "swapped")
+
+    def swapped(self, payload, what):
+        """Sends a payload on its way."""
+        number, schedule = payload.number, self.now.schedule
         payload.until = schedule.until.get(number, 0)
-        self.now.seen["swapped"] += 1
+        payload.pending = schedule.readers.get(number, 0)
+        self.now.seen[what] += 1
         self.now.payloads[number] = weakref.ref(payload)
-        self.live.put(storage, (payload.version, weakref.ref(payload)))
         self.submit(payload)
         return payload
 
@@ -154,7 +162,7 @@ class Step:
             return packed
         if in_backward() != -1:
             self.now.unpacked = True
-            if type(packed) is Handle:
+            if type(packed) is Handle and isinstance(packed.payload, Swapped):
                 self.meet(packed.payload)
         return packed.unpack()
 

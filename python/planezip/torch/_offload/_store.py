@@ -33,8 +33,17 @@ class Store:
         self.leaving = collections.deque() # payloads, first in, first out
         self.leaving_bytes = 0
         self.refused = 0 # tensors that stayed because the tier was full or failed
+        self.replayed = 0 # operators, in this step
         self.blocked_ns = 0 # that somebody waited for room
         self.events = [] # of this step: (what, number, from and to in nanoseconds, bytes)
+
+    def begin_step(self):
+        self.events.clear()
+        self.replayed = 0
+
+    def spent_ns(self, what):
+        """How long the events of a kind took in this step."""
+        return sum(stop - start for kind, _, start, stop, _ in self.events if kind == what)
 
     def out(self, payload):
         """Begins to swap a payload's source out."""

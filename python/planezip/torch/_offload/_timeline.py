@@ -3,7 +3,8 @@ import json
 import os
 from pathlib import Path
 
-LANES = {"step": 1, "wait: memory": 2, "wait: prefetch": 2, "swap-out": 3, "prefetch": 4}
+LANES = {"step": 1, "wait: memory": 2, "wait: prefetch": 2, "swap-out": 3, "prefetch": 4,
+         "replay": 5}
 MEASURED, SIMULATED = 1, 2
 
 
@@ -14,7 +15,7 @@ def document(events, span, planners):
     rows = [named("process_name", MEASURED, 0, "measured"),
             named("process_name", SIMULATED, 0, "simulated")]
     rows += [named("thread_name", MEASURED, lane, name)
-             for lane, name in ((1, "step"), (2, "waits"), (3, "out"), (4, "in"))]
+             for lane, name in ((1, "step"), (2, "waits"), (3, "out"), (4, "in"), (5, "replays"))]
     rows.append(event("step", "step", begin, end - begin, begin, {}))
     rows += [event(what, f"{what} {number}", start, stop - start, begin,
                    {"tensor": number, "bytes": nbytes})
