@@ -22,11 +22,11 @@ static struct {
 } options;
 
 static const option show_options[] = {
-    OPTION('p', "platform", "PLATFORM", option_files, &options.platforms,
-           "add times and transfer costs on a platform; a list,\n"
-           "or several times"),
-    OPTION('r', "ratios", "TABLE", option_files, &options.ratios,
-           "ratio tables for the link's share with compression"),
+    OPTION_LIST('p', "platform", "PLATFORM", option_files, &options.platforms,
+                "add times and transfer costs on a platform; a list,\n"
+                "or several times"),
+    OPTION_LIST('r', "ratios", "TABLE", option_files, &options.ratios,
+                "ratio tables for the link's share with compression"),
     SWITCH('t', "tensors", &options.tensors, "list the saved tensors"),
     SWITCH(0, "csv", &options.csv, "print CSV"),
     SWITCH(0, "json", &options.json, "print JSON"),

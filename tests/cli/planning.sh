@@ -388,6 +388,10 @@ refuse 1 "a budget below a peak that cannot shrink" plan --trace two.json --plat
     --budget 99% --policy recomp
 says "no other budget is named" '; no budget below the peak is feasible$'
 
+run 0 "two platforms" trace show "$tiny" --platform A --platform B --json
+check "are both shown" test "$(field '[p["platform"] for p in data["platforms"]]')" \
+    = "['A', 'B']"
+
 # The bundled traces, as far as a quick test goes.
 if [ -r "$PZ_DATA_DIR/traces/resnet50.json" ]; then
     run 0 "the bundled traces" trace show "$PZ_DATA_DIR"/traces/*.json --platform A --json
