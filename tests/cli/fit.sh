@@ -90,7 +90,7 @@ assert 1.9 < two / one <= 2, (one, two)'
     refuse 1 "traces that do not go together" fit --trace tiny2.json other.json $card --batch 4
     sed 's/"batch": *8/"batch":1/' tiny8.json >shrinks.json
     refuse 1 "memory that falls with the batch" fit --trace tiny2.json shrinks.json $card
-    says "both are named" 'tiny2.json: .* less memory than those of shrinks.json, of a smaller batch'
+    says "both are named" 'tiny2.json: .* less memory than those of shrinks.json, of a smaller b'
     run 0 "more memory than any batch takes" fit --trace "$tiny" $card --memory 100TB --policy bw
     prints "it is said where it ends" '^No batch above 1048576 was tried\.$'
     run 0 "less memory" fit --trace "$tiny" $card --memory 2GiB --policy bw

@@ -51,7 +51,8 @@ update="$place $kind $sizes"
     refuse 2 "a negative operator" ratios update bert.json $kind $sizes --op -2 --slot 0
     refuse 2 "a negative slot" ratios update bert.json $kind $sizes --op 0 --slot -1
     refuse 2 "an unknown codec" ratios update bert.json $place $sizes --precision bf16 --codec lz4
-    refuse 2 "an unknown precision" ratios update bert.json $place $sizes --codec zvc --precision fp8
+    refuse 2 "an unknown precision" ratios update bert.json $place $sizes --codec zvc \
+        --precision fp8
     refuse 2 "an operator above the limit" ratios update bert.json $kind $sizes --slot 0 \
         --op 2147483648
     says "option and range are named" "--op 2147483648: it must be -1 to 2147483647; see 'plane"
