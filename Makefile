@@ -10,8 +10,8 @@ CTEST = ctest --output-on-failure -j $(JOBS)
 # $(call build,FOLDER,OPTIONS)
 build = cmake -S . -B $(1) $(2) $(CMAKE_ARGS) && cmake --build $(1) -j $(JOBS)
 
-.PHONY: all bootstrap demo reproduce test test-all bench bench-peers bench-results paper fuzz lint \
-	install clean
+.PHONY: all bootstrap demo reproduce test test-all bench bench-peers bench-results bench-runtime \
+	paper fuzz lint install clean
 
 all: bootstrap
 	$(call build,build)
@@ -60,6 +60,10 @@ bench-peers: all
 bench-results: all
 	tools/bootstrap --bench
 	tools/bench results
+
+# Training within a budget beside other ways to save memory; installs PyTorch.
+bench-runtime: all
+	PZ_VENV_DIR=$(CURDIR)/build/python tools/bench runtime
 
 paper: all
 	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) python3 bench/paper.py
