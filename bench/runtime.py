@@ -7,9 +7,9 @@ that they meet the same machine; times are medians of forward and backward passe
 those of plain training, bit for bit.
 
 - "peak": the most that PyTorch's allocator had given out during a step, above what it had before
-  it, as its own events tell.  Gradients of parameters stay between steps, so they are no part of it.
-- "resident": the most that the process had in its timed steps, seen from outside, above what it had
-  when its model and optimizer were there.
+  it, as its own events tell.  Gradients of parameters stay between steps and are no part of it.
+- "resident": the most that the process had in its timed steps, seen from outside, above what it
+  had when its model and optimizer were there.
 - Behind an emulated link the tier is memory that stands for the other side, and is in "resident".
 - "predicted": the simulator's time of the plan, on this machine as a profile step measured it.
 
@@ -222,10 +222,10 @@ class Way:
     def row(self):
         """What there is to tell of it."""
         resident = self.resident("VmHWM") - self.base
+        times = [seconds * 1e9 for seconds in self.times[WARM_UP:]]
         return {"way": self.name, "budget": self.budget, "peak_bytes": self.ask("peak"),
-                "resident_bytes": resident, "step_ns": statistics.median(self.times[WARM_UP:]) * 1e9,
-                "fastest_ns": min(self.times[WARM_UP:]) * 1e9, "losses": self.losses,
-                **self.ask("report")}
+                "resident_bytes": resident, "step_ns": statistics.median(times),
+                "fastest_ns": min(times), "losses": self.losses, **self.ask("report")}
 
     def end(self):
         self.pipe.send(None)
