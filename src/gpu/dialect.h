@@ -7,28 +7,39 @@
  * - PZ_SYNC, PZ_BALLOT, PZ_SHUFFLE and PZ_BROADCAST stand between such loops, never inside of one
  *   nor in a branch that not all lanes take.  What a lane has written others see behind a PZ_SYNC.
  * - An `if (PZ_IS_FIRST(lanes))` around statements, outside of EACH_LANE, leaves them to one lane.
- */
+ * - A kernel has PZ_GROUP_ID, PZ_GROUP_COUNT and PZ_LOCAL_STRUCT, which in C are for those to
+ * define who include kernels.  With PZI_LANES_APART lanes are as on a device in C too, and
+ * PZ_THIS_LANE and PZ_SYNC_WARP are to be defined as well. */
 #ifndef PZI_GPU_DIALECT_H
 #define PZI_GPU_DIALECT_H
 
+/* Where there are no headers: a compiler that runs with the program gets what
+ * tools/gpu_source.cmake makes of these files, with the statuses of planezip.h. */
+#if defined(__OPENCL_VERSION__) || defined(__CUDACC_RTC__)
 #if defined(__OPENCL_VERSION__)
-
-#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
-typedef uchar uint8_t;
-typedef ushort uint16_t;
-typedef uint uint32_t;
 typedef ulong uint64_t;
-#define UINT64_MAX 0xfffffffffffffffful
+#else
+typedef unsigned long long uint64_t;
+typedef uint64_t uintptr_t;
+#endif
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+#define UINT64_MAX (~(uint64_t)0)
 #define PZ_BLOCK_BYTES 128
 #define PZ_CHUNK_BLOCKS 32
 #define PZ_CHUNK_BYTES 4096
 #define PZI_BLOCK_BITS 1024
 #define PZI_TAG_BITS 3
 #define PZI_TAGS 5
-/* Encodings of planezip.h; its statuses are macros that whoever compiles this defines. */
 enum { PZ_RAW = 0, PZ_ZVC = 1, PZ_BX = 2, PZ_DBX = 3, PZ_ZBX = 4, PZ_DIFFERENCES = 7 };
+#define PZI_INLINE PZI_FN
+#endif
+
+#if defined(__OPENCL_VERSION__)
+
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
 #define PZI_FN static inline
-#define PZI_INLINE static inline
 #define PZI_COUNT64(x) popcount(x)
 #define PZI_COUNT32(x) popcount(x)
 #define PZI_CTZ64(x) ((uint32_t)(63 - clz((x) & (0 - (x)))))
@@ -49,7 +60,9 @@ enum { PZ_RAW = 0, PZ_ZVC = 1, PZ_BX = 2, PZ_DBX = 3, PZ_ZBX = 4, PZ_DIFFERENCES
 
 #elif defined(__CUDACC__)
 
+#ifndef __CUDACC_RTC__
 #include "codec/format.h"
+#endif
 
 #define PZI_FN static __device__ __forceinline__
 #define PZI_COUNT64(x) __popcll(x)
@@ -96,16 +109,16 @@ struct pzi_lanes {
     uint64_t exchange[PZ_LANES];
 };
 
-#if defined(__OPENCL_VERSION__) || defined(__CUDACC__)
+#if defined(__OPENCL_VERSION__) || defined(__CUDACC__) || defined(PZI_LANES_APART)
 
 #define PZ_SLOTS 1
 #define PZ_SLOT 0
 #define PZ_EACH_LANE(lanes)                 \
     uint32_t lane = PZ_THIS_LANE, once = 1; \
     once != 0;                              \
-    once = 0
-#define PZ_IS_FIRST(lanes) (PZ_THIS_LANE == 0)
-#define PZ_SYNC(lanes) PZ_SYNC_WARP()
+    once = 0, (void)lane, (void)(lanes)
+#define PZ_IS_FIRST(lanes) ((void)(lanes), PZ_THIS_LANE == 0)
+#define PZ_SYNC(lanes) ((void)(lanes), PZ_SYNC_WARP())
 
 #else
 
@@ -137,7 +150,7 @@ struct pzi_lanes {
 #define PZ_BROADCAST(lanes, result, x, source) \
     ((result) = __shfl_sync(0xffffffffu, (x)[0], (source)&31))
 
-#elif defined(__OPENCL_VERSION__)
+#elif defined(__OPENCL_VERSION__) || defined(PZI_LANES_APART)
 
 #define PZ_BALLOT(lanes, result, x)                      \
     do {                                                 \

@@ -1,6 +1,6 @@
 /* The kernels for CUDA: pz_encode_w8 and so on, see kernels.tmpl.h.  How to compile them:
  * docs/gpu.md, "Registers". */
-#include "gpu/words.h"
+#include "gpu/place_kernels.h"
 
 #include "codec/width.h"
 

@@ -1,99 +1,162 @@
 /* The device kernels as plain C, see lanes.h. */
 #include "support/lanes.h"
 
-#include "codec/code2.h"
-#include "codec/width.h"
-#include "gpu/words.h"
+#include <stdio.h>
+#include <string.h>
 
-#define PZ_W 8
-#include "gpu/chunk.tmpl.h"
-#undef PZ_W
-#define PZ_W 16
-#include "gpu/chunk.tmpl.h"
-#undef PZ_W
-#define PZ_W 32
-#include "gpu/chunk.tmpl.h"
-#undef PZ_W
-#define PZ_W 64
-#include "gpu/chunk.tmpl.h"
-#undef PZ_W
+/* The group at work. */
+static _Thread_local struct {
+    uint64_t id, count;
+    uint32_t flip;
+} group;
 
-const uint8_t *lanes_tables(void)
+/* Local memory holds anything at first; every struct there begins with struct pzi_lanes, and that
+ * with `flip`. */
+static void begin_local(void *memory, size_t bytes)
 {
-    static uint8_t bytes[PZI_TABLES_BYTES];
-
-    _Static_assert(sizeof(struct pzi_code2) == PZI_CODE_BYTES, "a code has no gaps");
-    memcpy(bytes, pzi_codes2, sizeof pzi_codes2);
-    for (unsigned c = 0; c < PZI_CLASSES2; c++)
-        for (unsigned j = 0; j < PZI_CODES2; j++)
-            bytes[sizeof pzi_codes2 + c * PZI_CODES2 + j] = (uint8_t)pzi_lengths2[c][j];
-    return bytes;
+    memset(memory, 0xa5, bytes);
+    memcpy(memory, &group.flip, sizeof group.flip);
 }
 
-#define ENCODE(w)                                                                              \
-    static size_t encode_w##w(uint32_t flip, pz_mode mode, const uint8_t *raw, size_t bytes,   \
-                              uint8_t *to)                                                     \
-    {                                                                                          \
-        struct warp_w##w warp;                                                                 \
-                                                                                               \
-        memset(&warp, 0xa5, sizeof warp); /* as local memory, which holds anything at first */ \
-        warp.lanes.flip = flip;                                                                \
-        return encode_chunk_w##w(&warp, lanes_tables(), mode.format, mode.encodings,           \
-                                 mode.exponent_bits, raw, (uint32_t)bytes, to);                \
-    }
-#define DECODE(w)                                                                                  \
-    static pz_status decode_w##w(uint32_t flip, pz_mode mode, const uint8_t *coded,                \
-                                 size_t coded_bytes, uint8_t *raw, size_t raw_bytes)               \
-    {                                                                                              \
-        struct warp_w##w warp;                                                                     \
-                                                                                                   \
-        memset(&warp, 0xa5, sizeof warp);                                                          \
-        warp.lanes.flip = flip;                                                                    \
-        return (pz_status)decode_chunk_w##w(&warp, lanes_tables(), mode.format,                    \
-                                            mode.exponent_bits, coded, (uint32_t)coded_bytes, raw, \
-                                            (uint32_t)raw_bytes);                                  \
+#define PZ_GROUP_ID group.id
+#define PZ_GROUP_COUNT group.count
+#define PZ_LOCAL_STRUCT(type, name) \
+    type name;                      \
+    begin_local(&(name), sizeof(name))
+
+#include "codec/width.h"
+#include "gpu/place_kernels.h"
+#include "gpu/tables.h"
+
+#define PZ_W 8
+#include "gpu/kernels.tmpl.h"
+#undef PZ_W
+#define PZ_W 16
+#include "gpu/kernels.tmpl.h"
+#undef PZ_W
+#define PZ_W 32
+#include "gpu/kernels.tmpl.h"
+#undef PZ_W
+#define PZ_W 64
+#include "gpu/kernels.tmpl.h"
+#undef PZ_W
+
+/* ---- Kernels by name ------------------------------------------------------------------------ */
+
+#define READ(type, i) (*(type const *)a[i])
+#define BYTES(i) READ(uint8_t *, i)
+#define U64S(i) READ(uint64_t *, i)
+#define U32(i) READ(uint32_t, i)
+#define U64(i) READ(uint64_t, i)
+
+#define CODEC(w)                                                                                \
+    static void encode_w##w(void *const *a)                                                     \
+    {                                                                                           \
+        pz_encode_w##w(BYTES(0), U32(1), U32(2), U32(3), BYTES(4), U64(5), BYTES(6),            \
+                       READ(uint16_t *, 7));                                                    \
+    }                                                                                           \
+    static void decode_w##w(void *const *a)                                                     \
+    {                                                                                           \
+        pz_decode_w##w(BYTES(0), U32(1), U32(2), BYTES(3), U64S(4), BYTES(5), U64(6), U64S(7)); \
     }
 
-ENCODE(8)
-ENCODE(16)
-ENCODE(32)
-ENCODE(64)
-DECODE(8)
-DECODE(16)
-DECODE(32)
-DECODE(64)
+CODEC(8)
+CODEC(16)
+CODEC(32)
+CODEC(64)
 
-static uint32_t flip_of(enum lanes_order order)
+static void tiles(void *const *a)
 {
-    return order == LANES_BACKWARDS ? PZ_LANES - 1 : 0;
+    pz_tiles(BYTES(0), U64(1), U64S(2));
+}
+
+static void tops(void *const *a)
+{
+    pz_tops(U64(0), U32(1), U64(2), U64S(3), U64S(4), U64S(5));
+}
+
+static void offsets(void *const *a)
+{
+    pz_offsets(BYTES(0), U64(1), U64(2), U64S(3), U64S(4), U64S(5));
+}
+
+static void gather(void *const *a)
+{
+    pz_gather(BYTES(0), BYTES(1), U64(2), U64S(3), U64S(4), BYTES(5));
+}
+
+static void finish(void *const *a)
+{
+    pz_finish(U64S(0), U64S(1));
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void *const *arguments);
+} kernels[] = {
+    {"pz_encode_w8", encode_w8},   {"pz_encode_w16", encode_w16},
+    {"pz_encode_w32", encode_w32}, {"pz_encode_w64", encode_w64},
+    {"pz_decode_w8", decode_w8},   {"pz_decode_w16", decode_w16},
+    {"pz_decode_w32", decode_w32}, {"pz_decode_w64", decode_w64},
+    {"pz_tiles", tiles},           {"pz_tops", tops},
+    {"pz_offsets", offsets},       {"pz_gather", gather},
+    {"pz_finish", finish},
+};
+
+bool lanes_launch(enum lanes_order order, const char *kernel, unsigned groups,
+                  void *const *arguments)
+{
+    size_t k = 0;
+
+    while (k < sizeof kernels / sizeof *kernels && strcmp(kernels[k].name, kernel) != 0)
+        k++;
+    if (k == sizeof kernels / sizeof *kernels)
+        return false;
+    group.flip = order == LANES_BACKWARDS ? PZ_LANES - 1 : 0;
+    group.count = groups;
+    for (unsigned i = 0; i < groups; i++) {
+        group.id = order == LANES_BACKWARDS ? groups - 1 - i : i;
+        kernels[k].run(arguments);
+    }
+    return true;
+}
+
+/* ---- Chunks --------------------------------------------------------------------------------- */
+
+static void launch_codec(enum lanes_order order, const char *verb, pz_mode mode,
+                         void *const *arguments)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "pz_%s_w%u", verb, mode.width_bits);
+    lanes_launch(order, name, 1, arguments);
 }
 
 size_t lanes_encode_chunk(enum lanes_order order, pz_mode mode, const uint8_t *raw,
                           size_t raw_bytes, uint8_t *to)
 {
-    switch (mode.width_bits) {
-    case 8:
-        return encode_w8(flip_of(order), mode, raw, raw_bytes, to);
-    case 16:
-        return encode_w16(flip_of(order), mode, raw, raw_bytes, to);
-    case 32:
-        return encode_w32(flip_of(order), mode, raw, raw_bytes, to);
-    default:
-        return encode_w64(flip_of(order), mode, raw, raw_bytes, to);
-    }
+    uint8_t tables[PZI_TABLES_BYTES], *tables_at = tables;
+    uint64_t bytes = raw_bytes;
+    uint16_t size = 0, *size_at = &size;
+    void *const arguments[] = {&tables_at, &mode.format, &mode.encodings, &mode.exponent_bits, &raw,
+                               &bytes,     &to,          &size_at};
+
+    pzi_gpu_tables(tables);
+    launch_codec(order, "encode", mode, arguments);
+    return size;
 }
 
 pz_status lanes_decode_chunk(enum lanes_order order, pz_mode mode, const uint8_t *coded,
                              size_t coded_bytes, uint8_t *raw, size_t raw_bytes)
 {
-    switch (mode.width_bits) {
-    case 8:
-        return decode_w8(flip_of(order), mode, coded, coded_bytes, raw, raw_bytes);
-    case 16:
-        return decode_w16(flip_of(order), mode, coded, coded_bytes, raw, raw_bytes);
-    case 32:
-        return decode_w32(flip_of(order), mode, coded, coded_bytes, raw, raw_bytes);
-    default:
-        return decode_w64(flip_of(order), mode, coded, coded_bytes, raw, raw_bytes);
-    }
+    uint8_t tables[PZI_TABLES_BYTES], *tables_at = tables;
+    uint64_t range[2] = {0, coded_bytes}, *range_at = range, bytes = raw_bytes;
+    uint64_t state[PZI_STATE_WORDS] = {UINT64_MAX, UINT64_MAX, 0}, *state_at = state;
+    void *const arguments[] = {
+        &tables_at, &mode.format, &mode.exponent_bits, &coded, &range_at, &raw, &bytes, &state_at};
+
+    pzi_gpu_tables(tables);
+    launch_codec(order, "decode", mode, arguments);
+    return state[PZI_STATE_CHUNKS] == UINT64_MAX ? PZ_OK
+                                                 : (pz_status)(state[PZI_STATE_CHUNKS] & 0xff);
 }

@@ -1,0 +1,264 @@
+/* The device kernels with lanes that run apart: each is a coroutine, and between two barriers they
+ * go on in a random order.  So a barrier that is missing shows, and lanes that do not meet do.
+ *
+ * PZ_APART_W is the one width to test, where mutants are tried (tests/gpu/mutants.py); else all. */
+#include "support/test.h"
+
+#include <stdlib.h>
+#include <ucontext.h>
+
+#include "planezip/planezip.h"
+#include "support/chunkgen2.h"
+#include "support/datagen.h"
+#include "support/rng.h"
+
+enum { LANES = 32, STACK_BYTES = 1 << 18, CHUNKS = CHUNKGEN2_KINDS, TILES = 1 };
+
+static ucontext_t lane_at[LANES], scheduler;
+static char stacks[LANES][STACK_BYTES];
+static volatile uint32_t this_lane;
+static volatile bool is_done[LANES];
+static void (*kernel)(void);
+static struct rng order;
+
+static void meet(void)
+{
+    swapcontext(&lane_at[this_lane], &scheduler);
+}
+
+static void run_lane(void)
+{
+    kernel();
+    is_done[this_lane] = true;
+}
+
+static void shuffle_lanes(uint32_t *lanes)
+{
+    for (uint32_t i = 0; i < LANES; i++) {
+        const uint32_t other = (uint32_t)rng_below(&order, i + 1);
+
+        lanes[i] = lanes[other];
+        lanes[other] = i;
+    }
+}
+
+/* Each lane up to its next barrier, or its end; returns how many have come to their end. */
+static unsigned run_lanes(void)
+{
+    uint32_t lanes[LANES];
+    unsigned done = 0;
+
+    shuffle_lanes(lanes);
+    for (uint32_t i = 0; i < LANES; i++) {
+        this_lane = lanes[i];
+        if (!is_done[this_lane])
+            swapcontext(&scheduler, &lane_at[this_lane]);
+        done += is_done[this_lane];
+    }
+    return done;
+}
+
+/* A group of a kernel. */
+static void launch(void (*body)(void))
+{
+    unsigned done = 0;
+
+    kernel = body;
+    for (uint32_t i = 0; i < LANES; i++) {
+        is_done[i] = false;
+        getcontext(&lane_at[i]);
+        lane_at[i].uc_stack.ss_sp = stacks[i];
+        lane_at[i].uc_stack.ss_size = STACK_BYTES;
+        lane_at[i].uc_link = &scheduler;
+        makecontext(&lane_at[i], run_lane, 0);
+    }
+    while (done == 0)
+        done = run_lanes();
+    CHECK_EQ_U64(done, LANES); /* or some lanes wait for others that have gone */
+}
+
+#define PZI_LANES_APART
+#define PZ_THIS_LANE this_lane
+#define PZ_SYNC_WARP() meet()
+#define PZ_GROUP_ID 0
+#define PZ_GROUP_COUNT 1
+#define PZ_LOCAL_STRUCT(type, name) static type name
+
+#include "codec/width.h"
+#include "gpu/place_kernels.h"
+#include "gpu/tables.h"
+
+#ifdef PZ_APART_W
+#define PZ_W PZ_APART_W
+#include "gpu/kernels.tmpl.h"
+#undef PZ_W
+#else
+#define PZ_W 8
+#include "gpu/kernels.tmpl.h"
+#undef PZ_W
+#define PZ_W 16
+#include "gpu/kernels.tmpl.h"
+#undef PZ_W
+#define PZ_W 32
+#include "gpu/kernels.tmpl.h"
+#undef PZ_W
+#define PZ_W 64
+#include "gpu/kernels.tmpl.h"
+#undef PZ_W
+#endif
+
+/* ---- Arguments of kernels, the same for all lanes ------------------------------------------- */
+
+static uint8_t tables[PZI_TABLES_BYTES], raw[CHUNKS * PZ_CHUNK_BYTES], back[sizeof raw];
+static uint8_t slots[sizeof raw], stream[CHUNKS * (PZ_CHUNK_BYTES + 2)], expected[sizeof stream];
+static uint16_t sizes[CHUNKS];
+static uint64_t sums[TILES], offsets[CHUNKS + 1], state[PZI_STATE_WORDS], result[PZI_STATE_WORDS];
+static uint64_t chunks, raw_bytes, coded_bytes;
+static uint32_t is_encoding;
+static pz_mode mode;
+
+#define CODEC(w)                                                                                  \
+    static void encode_w##w(void)                                                                 \
+    {                                                                                             \
+        pz_encode_w##w(tables, mode.format, mode.encodings, mode.exponent_bits, raw, raw_bytes,   \
+                       slots, sizes);                                                             \
+    }                                                                                             \
+    static void decode_w##w(void)                                                                 \
+    {                                                                                             \
+        pz_decode_w##w(tables, mode.format, mode.exponent_bits, stream, offsets, back, raw_bytes, \
+                       state);                                                                    \
+    }
+
+#ifdef PZ_APART_W
+#define CODEC_OF(w) CODEC(w)
+CODEC_OF(PZ_APART_W)
+#else
+CODEC(8)
+CODEC(16)
+CODEC(32)
+CODEC(64)
+#endif
+
+static void tiles(void)
+{
+    pz_tiles(is_encoding ? (const uint8_t *)sizes : stream, chunks, sums);
+}
+
+static void tops(void)
+{
+    pz_tops(chunks, is_encoding, coded_bytes, sums, offsets, state);
+}
+
+static void places(void)
+{
+    pz_offsets(is_encoding ? (const uint8_t *)sizes : stream, raw_bytes,
+               is_encoding ? UINT64_MAX : coded_bytes, sums, offsets, state);
+}
+
+static void gather(void)
+{
+    pz_gather(slots, (const uint8_t *)sizes, chunks, offsets, state, stream);
+}
+
+static void finish(void)
+{
+    pz_finish(state, result);
+}
+
+/* ---- Streams -------------------------------------------------------------------------------- */
+
+static void place(uint32_t encoding, uint64_t bytes)
+{
+    is_encoding = encoding;
+    coded_bytes = bytes;
+    launch(tiles);
+    launch(tops);
+    launch(places);
+}
+
+static bool encodes(void (*encode)(void), size_t bytes)
+{
+    memset(stream, 0, sizeof stream);
+    launch(encode);
+    place(1, sizeof stream);
+    launch(gather);
+    launch(finish);
+    return CHECK_EQ_U64(result[PZI_STATE_BYTES], bytes) && CHECK_MEM(stream, expected, bytes);
+}
+
+static bool decodes(void (*decode)(void), size_t bytes)
+{
+    static uint8_t wanted[sizeof raw];
+    pz_where where;
+    const pz_status status = pz_stream_decode(mode, stream, bytes, wanted, raw_bytes, &where);
+
+    memset(back, 0, sizeof back);
+    place(0, bytes);
+    launch(decode);
+    if (status != PZ_OK)
+        return CHECK_EQ_U64(state[PZI_STATE_CHUNKS], where.chunk << 8 | status);
+    return CHECK_EQ_U64(state[PZI_STATE_CHUNKS], UINT64_MAX) && CHECK_MEM(back, wanted, raw_bytes);
+}
+
+/* A few flipped bits behind the headers. */
+static void damage(struct rng *rng, size_t bytes)
+{
+    const size_t from = 2 * (size_t)chunks;
+
+    memcpy(stream, expected, bytes);
+    for (unsigned i = 0; i < 2; i++)
+        stream[from + rng_below(rng, bytes - from)] ^= (uint8_t)(1u << rng_below(rng, 8));
+}
+
+/* The first failure is enough: where lanes do not meet, nothing is sure any more. */
+static void check(void (*encode)(void), void (*decode)(void), pz_mode with)
+{
+    struct rng rng = {with.width_bits};
+    size_t bytes = 0;
+
+    mode = with;
+    order.state = 1;
+    raw_bytes = sizeof raw - 1001;
+    chunks = CHUNKS;
+    TEST_CONTEXT("w%u e%u, format %u", mode.width_bits, mode.exponent_bits, mode.format);
+    for (unsigned i = 0; i < CHUNKS; i++)
+        if (mode.format == PZ_FORMAT_1)
+            datagen_fill(&rng, (enum datagen_kind)(i % DATAGEN_KINDS), mode.width_bits,
+                         raw + i * PZ_CHUNK_BYTES, PZ_CHUNK_BYTES);
+        else
+            chunkgen2_fill(&rng, (enum chunkgen2_kind)(i % CHUNKGEN2_KINDS), mode.width_bits,
+                           mode.exponent_bits, raw + i * PZ_CHUNK_BYTES);
+    CHECK_EQ_U64(pz_stream_encode(mode, raw, raw_bytes, expected, sizeof expected, &bytes), PZ_OK);
+    if (!encodes(encode, bytes) || !decodes(decode, bytes))
+        return;
+    for (unsigned i = 0; i < 2; i++) {
+        damage(&rng, bytes);
+        if (!decodes(decode, bytes))
+            return;
+    }
+}
+
+static void check_width(void (*encode)(void), void (*decode)(void), unsigned w, unsigned e)
+{
+    pz_mode first = {0};
+
+    pzi_gpu_tables(tables);
+    CHECK_EQ_U64(pz_mode_named("planezip", w, &first), PZ_OK);
+    check(encode, decode, first);
+    if (test_failures == 0 && w < 64)
+        check(encode, decode, (pz_mode){w, PZ_LEVEL_NORMAL, PZ_FORMAT_2, 0});
+    if (test_failures == 0)
+        check(encode, decode, (pz_mode){w, PZ_LEVEL_NORMAL, PZ_FORMAT_2, e});
+}
+
+TEST(lanes_that_run_apart)
+{
+#ifdef PZ_APART_W
+    check_width(PZ_PASTE(encode_w, PZ_APART_W), PZ_PASTE(decode_w, PZ_APART_W), PZ_APART_W, 8);
+#else
+    check_width(encode_w8, decode_w8, 8, 4);
+    check_width(encode_w16, decode_w16, 16, 8);
+    check_width(encode_w32, decode_w32, 32, 8);
+    check_width(encode_w64, decode_w64, 64, 11);
+#endif
+}
