@@ -5,18 +5,31 @@
 
 #include "ibp/table.h"
 
+/* What is stored of a row, and where.  A row in a slot may take all but one of its bytes. */
+struct pzi_ibp_place {
+    const uint8_t *at;
+    size_t bytes;
+    bool is_raw;
+};
+
+/* Where a row is unpacked to, and what is asked for early meanwhile: the row that is to be unpacked
+ * some rows later, or any memory. */
+struct pzi_ibp_to {
+    uint8_t *raw;
+    const uint8_t *next;
+};
+
 struct pzi_ibp_ops {
-    /* Bits of the packed row.  map, if not NULL, receives the bits of the groups, and
-     * *packed_groups the number of those that participate. */
-    size_t (*size)(const pz_ibp_table *table, const uint8_t *raw, uint8_t *map,
-                   size_t *packed_groups);
+    /* Bits of the packed row; *packed_groups is the number of groups that participate. */
+    size_t (*size)(const pz_ibp_table *table, const uint8_t *raw, size_t *packed_groups);
 
-    /* Writes the packed row of so many bits behind the map, which is there. */
-    void (*pack)(const pz_ibp_table *table, const uint8_t *raw, uint8_t *row, size_t bits);
+    /* Packs a row into at most room bytes, in which it writes whatever it likes; returns how many
+     * it takes, 0 if they do not suffice. */
+    size_t (*pack)(const pz_ibp_table *table, const uint8_t *raw, uint8_t *row, size_t room);
 
-    /* Reads a packed row of at most limit bytes; *bits is what it took. */
-    pz_status (*unpack)(const pz_ibp_table *table, const uint8_t *row, size_t limit, uint8_t *raw,
-                        size_t *bits);
+    /* Reads a packed row; *bits is what it took. */
+    pz_status (*unpack)(const pz_ibp_table *table, const struct pzi_ibp_place *from,
+                        const struct pzi_ibp_to *to, size_t *bits);
 };
 
 extern const struct pzi_ibp_ops pzi_ibp_plain;

@@ -13,11 +13,11 @@
 #include "base/le.h"
 #include "base/target.h"
 
-PZ_TARGET_BEGIN("bmi,bmi2,popcnt")
+PZ_TARGET_BEGIN("avx2,bmi,bmi2,popcnt")
 
 PZI_INLINE uint64_t kept(const pz_ibp_table *table, size_t k, uint64_t lanes, uint64_t valid)
 {
-    return valid & ~(table->mask[k] & lanes);
+    return valid & (table->keep[k] | ~lanes);
 }
 
 PZI_INLINE unsigned count_word(const pz_ibp_table *table, size_t k, uint64_t lanes, uint64_t valid,
@@ -46,6 +46,22 @@ PZI_INLINE uint64_t spread(unsigned bits, unsigned lane)
     const uint64_t lane_ones = (UINT64_C(1) << lane) - 1; /* lane < 64 */
 
     return _pdep_u64(bits, UINT64_MAX / lane_ones) * lane_ones;
+}
+
+PZI_INLINE bool block_is_clean(const pz_ibp_table *table, size_t k, const uint8_t *raw)
+{
+    int clean = 1;
+
+    for (size_t i = 0; i < PZ_IBP_GROUP_MAX_BITS / 64; i += 4) {
+        const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(raw + 8 * (k + i)));
+        const __m256i value =
+            _mm256_loadu_si256((const __m256i *)(const void *)(table->value + k + i));
+        const __m256i mask =
+            _mm256_loadu_si256((const __m256i *)(const void *)(table->mask + k + i));
+
+        clean &= _mm256_testz_si256(_mm256_xor_si256(x, value), mask);
+    }
+    return clean != 0;
 }
 
 #include "ibp/row.tmpl.h"

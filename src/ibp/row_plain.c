@@ -97,6 +97,15 @@ PZI_INLINE uint64_t spread(unsigned bits, unsigned lane)
     }
 }
 
+PZI_INLINE bool block_is_clean(const pz_ibp_table *table, size_t k, const uint8_t *raw)
+{
+    uint64_t wrong = 0;
+
+    for (size_t i = 0; i < PZ_IBP_GROUP_MAX_BITS / 64; i++)
+        wrong |= (pzi_load_le64(raw + 8 * (k + i)) ^ table->value[k + i]) & table->mask[k + i];
+    return wrong == 0;
+}
+
 #include "ibp/row.tmpl.h"
 
 const struct pzi_ibp_ops pzi_ibp_plain = {size_row, pack_row, unpack_row};

@@ -81,15 +81,21 @@ static size_t bytes_of(size_t bits)
 /* Packs a row, or stores it raw, into row_bytes of memory; returns its size. */
 static size_t pack_row(const struct job *job, const uint8_t *raw, uint8_t *row)
 {
-    size_t packed_groups;
-    const size_t bits = job->ops->size(job->table, raw, row, &packed_groups);
+    const size_t R = job->table->row_bytes;
+    const size_t bytes = job->ops->pack(job->table, raw, row, R - 1);
 
-    if (bytes_of(bits) < job->table->row_bytes) {
-        job->ops->pack(job->table, raw, row, bits);
-        return bytes_of(bits);
-    }
-    memcpy(row, raw, job->table->row_bytes);
-    return job->table->row_bytes;
+    if (bytes != 0)
+        return bytes;
+    memcpy(row, raw, R);
+    return R;
+}
+
+/* The size of a row as it is stored. */
+static size_t size_row(const struct job *job, const uint8_t *raw, size_t *packed_groups)
+{
+    const size_t bytes = bytes_of(job->ops->size(job->table, raw, packed_groups));
+
+    return bytes < job->table->row_bytes ? bytes : job->table->row_bytes;
 }
 
 static void mark(uint8_t *packed, uint64_t row, bool is_packed)
@@ -136,16 +142,11 @@ pz_status pz_ibp_pack(pz_threads *threads, const pz_ibp_table *table, const void
 static void size_part(void *arg, size_t i)
 {
     const struct job *const job = arg;
-    const size_t R = job->table->row_bytes;
     size_t from, end, packed_groups;
 
     part_rows(job, i, &from, &end);
-    for (size_t k = from; k < end; k++) {
-        const size_t bytes =
-            bytes_of(job->ops->size(job->table, job->raw + k * R, NULL, &packed_groups));
-
-        job->offsets[k + 1] = bytes < R ? bytes : R;
-    }
+    for (size_t k = from; k < end; k++)
+        job->offsets[k + 1] = size_row(job, job->raw + k * job->table->row_bytes, &packed_groups);
 }
 
 /* Where their places are known. */
@@ -153,19 +154,35 @@ static void condense_part(void *arg, size_t i)
 {
     const struct job *const job = arg;
     const size_t R = job->table->row_bytes;
-    size_t from, end, packed_groups;
+    size_t from, end;
 
     part_rows(job, i, &from, &end);
     for (size_t k = from; k < end; k++) {
         const size_t bytes = (size_t)(job->offsets[k + 1] - job->offsets[k]);
         uint8_t *const row = job->to + job->offsets[k];
 
-        if (bytes == R) {
+        if (bytes == R)
             memcpy(row, job->raw + k * R, R);
-            continue;
-        }
-        job->ops->pack(job->table, job->raw + k * R, row,
-                       job->ops->size(job->table, job->raw + k * R, row, &packed_groups));
+        else
+            job->ops->pack(job->table, job->raw + k * R, row, bytes);
+    }
+}
+
+/* One row after the other, each where the one before ends; what has no room is only counted. */
+static void condense_in_order(const struct job *job, size_t data_bytes)
+{
+    const size_t R = job->table->row_bytes;
+    size_t packed_groups;
+
+    for (size_t k = 0; k < job->count; k++) {
+        const uint64_t at = job->offsets[k];
+        const size_t left = at < data_bytes ? data_bytes - (size_t)at : 0;
+        const uint8_t *const raw = job->raw + k * R;
+
+        job->offsets[k + 1] = at + (left >= R ? pack_row(job, raw, job->to + at)
+                                              : size_row(job, raw, &packed_groups));
+        if (left < R && job->offsets[k + 1] - at <= left)
+            job->ops->pack(job->table, raw, job->to + at, (size_t)(job->offsets[k + 1] - at));
     }
 }
 
@@ -184,6 +201,10 @@ pz_status pz_ibp_condense(pz_threads *threads, const pz_ibp_table *table, const 
         offsets[0] = 0;
     if (job.offsets[0] > data_bytes)
         return PZ_ERR_RANGE;
+    if (pz_threads_count(threads) == 1) {
+        condense_in_order(&job, data_bytes);
+        return job.offsets[count] > data_bytes ? PZ_ERR_SPACE : PZ_OK;
+    }
     run(threads, &job, size_part);
     for (size_t k = 0; k < count; k++)
         job.offsets[k + 1] += job.offsets[k];
@@ -205,12 +226,11 @@ static void measure_part(void *arg, size_t i)
     part_rows(job, i, &from, &end);
     for (size_t k = from; k < end; k++) {
         size_t packed_groups;
-        const size_t bytes =
-            bytes_of(job->ops->size(job->table, job->raw + k * R, NULL, &packed_groups));
+        const size_t bytes = size_row(job, job->raw + k * R, &packed_groups);
 
-        raw_rows += bytes >= R;
+        raw_rows += bytes == R;
         all_groups += packed_groups;
-        all_bytes += bytes < R ? bytes : R;
+        all_bytes += bytes;
     }
     job->raw_rows += raw_rows;
     job->packed_groups += all_groups;
@@ -240,14 +260,10 @@ pz_status pz_ibp_measure(pz_threads *threads, const pz_ibp_table *table, const v
 
 /* ---- Unpacking ------------------------------------------------------------------------------- */
 
-/* What is stored of a row, and where.  A row in a slot may take all but one of its bytes. */
-struct place {
-    const uint8_t *at;
-    size_t bytes;
-    bool is_raw;
-};
+/* Rows that are fetched soon are asked for early: so many of them. */
+enum { AHEAD_ROWS = 4, LINE_BYTES = 64 };
 
-static pz_status find_row(const struct job *job, uint64_t row, struct place *place)
+static pz_status find_row(const struct job *job, uint64_t row, struct pzi_ibp_place *place)
 {
     const pz_ibp_rows *const rows = job->rows;
     const size_t R = job->table->row_bytes;
@@ -265,20 +281,23 @@ static pz_status find_row(const struct job *job, uint64_t row, struct place *pla
 
     if (from > end || end > rows->data_bytes || end - from > R)
         return PZ_ERR_RANGE;
-    *place = (struct place){data + from, (size_t)(end - from), end - from == R};
+    *place = (struct pzi_ibp_place){data + from, (size_t)(end - from), end - from == R};
     return PZ_OK;
 }
 
-static pz_status unpack_at(const struct job *job, const struct place *place, uint8_t *raw)
+static pz_status unpack_at(const struct job *job, const struct pzi_ibp_place *place,
+                           const struct pzi_ibp_to *to)
 {
     size_t bits;
     pz_status status;
 
     if (place->is_raw) {
-        memcpy(raw, place->at, place->bytes);
+        for (size_t i = 0; i < place->bytes; i += LINE_BYTES)
+            __builtin_prefetch(to->next + i);
+        memcpy(to->raw, place->at, place->bytes);
         return PZ_OK;
     }
-    status = job->ops->unpack(job->table, place->at, place->bytes, raw, &bits);
+    status = job->ops->unpack(job->table, place, to, &bits);
     if (status == PZ_OK && job->rows->offsets != NULL && bytes_of(bits) != place->bytes)
         return PZ_ERR_TRAILING;
     return status;
@@ -289,18 +308,15 @@ static uint64_t row_at(const struct job *job, size_t k)
     return job->index != NULL ? job->index[k] : job->first + k;
 }
 
-/* Rows that are fetched soon are asked for early: so many of them, and as much of each as the
- * processor does not find out itself. */
-enum { AHEAD_ROWS = 4, AHEAD_BYTES = 1024, LINE_BYTES = 64 };
-
-static void prefetch(const struct job *job, size_t k)
+/* The row that is asked for while row k is unpacked, k being counted from the first one. */
+static const uint8_t *next_row(const struct job *job, size_t k, size_t end)
 {
-    struct place place;
+    struct pzi_ibp_place place;
 
-    if (find_row(job, job->index[k], &place) != PZ_OK)
-        return;
-    for (size_t i = 0; i < place.bytes && i < AHEAD_BYTES; i += LINE_BYTES)
-        __builtin_prefetch(place.at + i);
+    if (job->index == NULL || k + AHEAD_ROWS >= end ||
+        find_row(job, job->index[k + AHEAD_ROWS], &place) != PZ_OK)
+        return job->rows->data;
+    return place.at;
 }
 
 static void unpack_part(void *arg, size_t i)
@@ -311,14 +327,12 @@ static void unpack_part(void *arg, size_t i)
 
     part_rows(job, i, &from, &end);
     for (size_t k = from; k < end && job->status == PZ_OK; k++) {
-        struct place place;
-        pz_status status;
+        const struct pzi_ibp_to to = {job->to + k * R, next_row(job, k, end)};
+        struct pzi_ibp_place place;
+        pz_status status = find_row(job, row_at(job, k), &place);
 
-        if (job->index != NULL && k + AHEAD_ROWS < end)
-            prefetch(job, k + AHEAD_ROWS);
-        status = find_row(job, row_at(job, k), &place);
         if (status == PZ_OK)
-            status = unpack_at(job, &place, job->to + k * R);
+            status = unpack_at(job, &place, &to);
         if (status != PZ_OK) {
             job->bad_row = row_at(job, k);
             job->status = (int)status;

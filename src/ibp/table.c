@@ -74,6 +74,8 @@ static void fill_word(pz_ibp_table *table, size_t k)
     const uint64_t keep = pzi_ibp_valid(table, k) & ~table->mask[k];
     struct pzi_ibp_word *const word = &table->word[k];
 
+    table->keep[k] = keep;
+    table->start[k + 1] = table->start[k] + (uint32_t)__builtin_popcountll(keep);
     for (unsigned at = 0; at < 64; at += table->lane_bits) {
         const uint64_t lane = keep >> at & ones(table->lane_bits);
 
@@ -109,19 +111,22 @@ static pz_ibp_table *allocate(const pz_ibp_shape *shape)
 
     fill_sizes(&sizes, shape);
     entries = sizes.words + 1;
-    table = calloc(1, sizeof *table + entries * (16 + sizeof *table->word) + 2 * sizes.row_bytes);
+    table = calloc(1, sizeof *table + entries * (24 + sizeof *table->word + 4) + 4 +
+                          2 * sizes.row_bytes);
     if (table == NULL)
         return NULL;
     *table = sizes;
     table->mask = (uint64_t *)(table + 1);
     table->value = table->mask + entries;
-    table->word = (struct pzi_ibp_word *)(table->value + entries);
+    table->keep = table->value + entries;
+    table->word = (struct pzi_ibp_word *)(table->keep + entries);
+    table->start = (uint32_t *)(table->word + entries);
     return table;
 }
 
 static uint8_t *row_masks(const pz_ibp_table *table)
 {
-    return (uint8_t *)(table->word + table->words + 1);
+    return (uint8_t *)(table->start + table->words + 2);
 }
 
 pz_status pz_ibp_table_new(const pz_ibp_shape *shape, const void *masks, const void *values,
@@ -145,7 +150,7 @@ pz_status pz_ibp_table_new(const pz_ibp_shape *shape, const void *masks, const v
     for (size_t k = 0; k <= made->words; k++)
         fill_word(made, k);
     for (size_t k = 0; k < made->words; k++)
-        made->one_load &= __builtin_popcountll(made->mask[k]) >= 7;
+        made->one_load &= __builtin_popcountll(made->mask[k]) >= 8;
     memcpy(row_masks(made), masks, made->row_bytes);
     memcpy(row_masks(made) + made->row_bytes, values, made->row_bytes);
     *table = made;

@@ -28,10 +28,12 @@ struct pz_ibp_table {
     unsigned tail_bytes;  /* 0..7 */
     unsigned lane_bits;   /* 8, 16, 32 or 64 */
     unsigned group_words; /* log2 of the words of a group; 0 for smaller groups, too */
-    bool one_load;        /* every mask has 7 bits of each word, so that the others fit one load */
+    bool one_load;        /* every mask has 8 bits of each word, so that the others fit one load */
 
-    /* words + 1 each; what is behind the row is 0. */
-    uint64_t *mask, *value;
+    /* words + 1 each; what is behind the row is 0.  keep has the bits of the row that are not in
+     * the mask; start, with one more, how many of them are in the words before. */
+    uint64_t *mask, *value, *keep;
+    uint32_t *start;
     struct pzi_ibp_word *word;
 };
 

@@ -95,6 +95,7 @@ static void check_condensed(const pz_ibp_table *table, const pz_ibp_shape *shape
 
         CHECK_EQ_U64(pz_ibp_condense(NULL, table, raw + row * R, 0, 1, packed, bytes - 1, offsets),
                      PZ_ERR_SPACE);
+        CHECK_EQ_U64(offsets[1], bytes);
         CHECK_EQ_U64(pz_ibp_condense(NULL, table, raw + row * R, 0, 1, packed, bytes, offsets),
                      PZ_OK);
         CHECK_EQ_U64(offsets[1], bytes);
@@ -522,6 +523,12 @@ TEST(threads_give_the_same_rows)
                                  (size_t)alone.packed_bytes, offsets),
                  PZ_OK);
     CHECK_EQ_U64(offsets[ROWS], alone.packed_bytes);
+    memset(again, 0xff, ROWS * R);
+    CHECK_EQ_U64(
+        pz_ibp_condense(NULL, table, many, 0, ROWS, again, (size_t)alone.packed_bytes, offsets),
+        PZ_OK);
+    CHECK_EQ_U64(offsets[ROWS], alone.packed_bytes);
+    CHECK_MEM(again, slots, (size_t)alone.packed_bytes);
     pz_ibp_rows condensed = {sizeof condensed, table, slots, ROWS, ROWS * R, 0, NULL, offsets};
     memset(again, 0, ROWS * R);
     CHECK_EQ_U64(pz_ibp_unpack(threads, &condensed, 0, ROWS, again, NULL), PZ_OK);
