@@ -76,8 +76,10 @@ FIGURE_5 = {
     "planezip, oracle": (12.2, 23.7),
 }
 FIGURE_6A = {"bw": {12: 16.1}, "planezip": {12: 12.0}}
+AT_MOST_6A = {192: 0.4}  # both of them
 GAINS_6A = {24: 5.7, 48: 6.4}  # points that planezip takes off bw
 FIGURE_6B = {64: 9.0, 96: 7.3}
+SLOW_ENGINE_HELPS = 0  # models with an engine as fast as the link
 
 SLOWDOWN_SWAP = {"A": 2.8, "B": 5.1}  # at 50 %
 DTE_IS_RECOMP, AWARE_PLAN_KEPT = 58, 67  # of 70 configurations
@@ -86,6 +88,7 @@ BUDGET_FOR_5 = {"A": {"planezip": 43, "bw": 54, "dte": 64},
 # At 30 %, against bw: times the bytes swapped, % less recomputation; stalls in % of the iteration.
 AGAINST_BW = {"A": (1.5, 30), "B": (2.1, 31)}
 STALLS_AT_MOST = 1.1
+ENGINE = {"GB/s": 96, "mm2": 0.036, "die_percent": 0.004, "W": "< 0.1"}
 ATTENTION = {"share": 51, "attention": 2.82, "rest": 1.46}  # of GPT-2, BF16
 
 
