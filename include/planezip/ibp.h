@@ -136,6 +136,44 @@ typedef struct pz_ibp_stats {
 PZ_API pz_status pz_ibp_measure(pz_threads *threads, const pz_ibp_table *table, const void *raw,
                                 size_t count, pz_ibp_stats *stats);
 
+/* ---- A cache of rows ------------------------------------------------------------------------- */
+
+/* Rows that are used again and again, in a memory that has no room for all, as that of a device.
+ * It has places of the same size; in those of packed rows, which are smaller, more rows fit the
+ * same memory.  The place of a row that has not been used since the last round is taken for another
+ * one (the clock algorithm).  A row that is too long for a place is never in it. */
+typedef struct pz_ibp_cache pz_ibp_cache;
+
+typedef struct pz_ibp_cache_options {
+    size_t size;           /* sizeof(pz_ibp_cache_options) */
+    size_t budget_bytes;   /* of the places; 12 bytes for each and 4 for each row come to it */
+    size_t place_bytes;    /* 0: the size in which most rows fit the budget, by a sample of them */
+    size_t transfer_bytes; /* what is moved of a row is a multiple of this; 0: 1 */
+    bool unpacked;         /* rows are in it as they are; place_bytes is then those of a row */
+} pz_ibp_cache_options;
+
+/* The rows, fewer than 2^32 - 1, have to live as long and must not change.  A cache belongs to one
+ * thread at a time.  PZ_ERR_ARGUMENT, also for a budget below one place; PZ_ERR_MEMORY. */
+PZ_API pz_status pz_ibp_cache_new(const pz_ibp_rows *rows, const pz_ibp_cache_options *options,
+                                  pz_ibp_cache **cache);
+
+/* NULL is fine. */
+PZ_API void pz_ibp_cache_free(pz_ibp_cache *cache);
+
+/* As pz_ibp_fetch(), with a look at the cache first. */
+PZ_API pz_status pz_ibp_cache_fetch(pz_ibp_cache *cache, const uint64_t *index, size_t count,
+                                    void *raw, uint64_t *bad_row);
+
+typedef struct pz_ibp_cache_stats {
+    size_t size; /* sizeof(pz_ibp_cache_stats) */
+    uint64_t places, place_bytes;
+    uint64_t lookups, hits;
+    uint64_t moved_bytes; /* of rows that were not there */
+} pz_ibp_cache_stats;
+
+/* Since the cache was made.  PZ_ERR_ARGUMENT. */
+PZ_API pz_status pz_ibp_cache_get_stats(const pz_ibp_cache *cache, pz_ibp_cache_stats *stats);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/threads.h"
-#include "ibp/row.h"
+#include "ibp/rows.h"
 
 /* The instruction set is that of the codec; what has AVX2 there has BMI2. */
-static const struct pzi_ibp_ops *active_ops(void)
+const struct pzi_ibp_ops *pzi_ibp_ops(void)
 {
 #if defined(__x86_64__)
     if (strcmp(pz_isa_active(), "scalar") != 0)
@@ -129,7 +129,7 @@ pz_status pz_ibp_pack(pz_threads *threads, const pz_ibp_table *table, const void
         (count != 0 && (raw == NULL || slots == NULL || packed == NULL)) ||
         first > SIZE_MAX / stride_bytes || count > SIZE_MAX / stride_bytes - first)
         return PZ_ERR_ARGUMENT;
-    job.ops = active_ops();
+    job.ops = pzi_ibp_ops();
     job.raw = raw;
     job.to = slots;
     job.packed = packed;
@@ -195,7 +195,7 @@ pz_status pz_ibp_condense(pz_threads *threads, const pz_ibp_table *table, const 
     if (table == NULL || offsets == NULL || (count != 0 && (raw == NULL || data == NULL)) ||
         count > SIZE_MAX / table->row_bytes || first > SIZE_MAX / sizeof *offsets - 1 - count)
         return PZ_ERR_ARGUMENT;
-    job.ops = active_ops();
+    job.ops = pzi_ibp_ops();
     job.offsets = offsets + first;
     if (first == 0)
         offsets[0] = 0;
@@ -245,7 +245,7 @@ pz_status pz_ibp_measure(pz_threads *threads, const pz_ibp_table *table, const v
     if (table == NULL || stats == NULL || (count != 0 && raw == NULL) ||
         count > SIZE_MAX / table->row_bytes)
         return PZ_ERR_ARGUMENT;
-    job.ops = active_ops();
+    job.ops = pzi_ibp_ops();
     run(threads, &job, measure_part);
     *stats = (pz_ibp_stats){
         .rows = count,
@@ -263,10 +263,9 @@ pz_status pz_ibp_measure(pz_threads *threads, const pz_ibp_table *table, const v
 /* Rows that are fetched soon are asked for early: so many of them. */
 enum { AHEAD_ROWS = 4, LINE_BYTES = 64 };
 
-static pz_status find_row(const struct job *job, uint64_t row, struct pzi_ibp_place *place)
+pz_status pzi_ibp_find(const pz_ibp_rows *rows, uint64_t row, struct pzi_ibp_place *place)
 {
-    const pz_ibp_rows *const rows = job->rows;
-    const size_t R = job->table->row_bytes;
+    const size_t R = rows->table->row_bytes;
     const uint8_t *const data = rows->data, *const packed = rows->packed;
 
     if (row >= rows->count)
@@ -285,22 +284,25 @@ static pz_status find_row(const struct job *job, uint64_t row, struct pzi_ibp_pl
     return PZ_OK;
 }
 
-static pz_status unpack_at(const struct job *job, const struct pzi_ibp_place *place,
-                           const struct pzi_ibp_to *to)
+pz_status pzi_ibp_unpack(const pz_ibp_rows *rows, const struct pzi_ibp_ops *ops,
+                         const struct pzi_ibp_place *place, const struct pzi_ibp_to *to,
+                         size_t *bytes)
 {
     size_t bits;
     pz_status status;
 
+    *bytes = place->bytes;
     if (place->is_raw) {
         for (size_t i = 0; i < place->bytes; i += LINE_BYTES)
             __builtin_prefetch(to->next + i);
         memcpy(to->raw, place->at, place->bytes);
         return PZ_OK;
     }
-    status = job->ops->unpack(job->table, place, to, &bits);
-    if (status == PZ_OK && job->rows->offsets != NULL && bytes_of(bits) != place->bytes)
-        return PZ_ERR_TRAILING;
-    return status;
+    status = ops->unpack(rows->table, place, to, &bits);
+    if (status != PZ_OK)
+        return status;
+    *bytes = bytes_of(bits);
+    return rows->offsets != NULL && *bytes != place->bytes ? PZ_ERR_TRAILING : PZ_OK;
 }
 
 static uint64_t row_at(const struct job *job, size_t k)
@@ -314,7 +316,7 @@ static const uint8_t *next_row(const struct job *job, size_t k, size_t end)
     struct pzi_ibp_place place;
 
     if (job->index == NULL || k + AHEAD_ROWS >= end ||
-        find_row(job, job->index[k + AHEAD_ROWS], &place) != PZ_OK)
+        pzi_ibp_find(job->rows, job->index[k + AHEAD_ROWS], &place) != PZ_OK)
         return job->rows->data;
     return place.at;
 }
@@ -329,10 +331,11 @@ static void unpack_part(void *arg, size_t i)
     for (size_t k = from; k < end && job->status == PZ_OK; k++) {
         const struct pzi_ibp_to to = {job->to + k * R, next_row(job, k, end)};
         struct pzi_ibp_place place;
-        pz_status status = find_row(job, row_at(job, k), &place);
+        size_t bytes;
+        pz_status status = pzi_ibp_find(job->rows, row_at(job, k), &place);
 
         if (status == PZ_OK)
-            status = unpack_at(job, &place, &to);
+            status = pzi_ibp_unpack(job->rows, job->ops, &place, &to, &bytes);
         if (status != PZ_OK) {
             job->bad_row = row_at(job, k);
             job->status = (int)status;
@@ -340,7 +343,7 @@ static void unpack_part(void *arg, size_t i)
     }
 }
 
-static bool rows_fit(const pz_ibp_rows *rows)
+bool pzi_ibp_rows_fit(const pz_ibp_rows *rows)
 {
     if (rows == NULL || rows->size != sizeof *rows || rows->table == NULL)
         return false;
@@ -358,7 +361,7 @@ static bool rows_fit(const pz_ibp_rows *rows)
 static pz_status unpack_rows(pz_threads *threads, struct job *job, uint64_t *bad_row)
 {
     job->table = job->rows->table;
-    job->ops = active_ops();
+    job->ops = pzi_ibp_ops();
     if (job->count > SIZE_MAX / job->table->row_bytes || (job->count != 0 && job->to == NULL))
         return PZ_ERR_ARGUMENT;
     run(threads, job, unpack_part);
@@ -372,7 +375,7 @@ pz_status pz_ibp_unpack(pz_threads *threads, const pz_ibp_rows *rows, uint64_t f
 {
     struct job job = {.rows = rows, .first = first, .count = count, .to = raw};
 
-    if (!rows_fit(rows) || first > rows->count || count > rows->count - first)
+    if (!pzi_ibp_rows_fit(rows) || first > rows->count || count > rows->count - first)
         return PZ_ERR_ARGUMENT;
     return unpack_rows(threads, &job, bad_row);
 }
@@ -382,7 +385,7 @@ pz_status pz_ibp_fetch(pz_threads *threads, const pz_ibp_rows *rows, const uint6
 {
     struct job job = {.rows = rows, .index = index, .count = count, .to = raw};
 
-    if (!rows_fit(rows) || (index == NULL && count != 0))
+    if (!pzi_ibp_rows_fit(rows) || (index == NULL && count != 0))
         return PZ_ERR_ARGUMENT;
     return unpack_rows(threads, &job, bad_row);
 }

@@ -545,3 +545,83 @@ TEST(threads_give_the_same_rows)
     free(map);
     free(offsets);
 }
+
+/* ---- Cache ----------------------------------------------------------------------------------- */
+
+enum { CACHED_ROWS = 600, CACHED_BYTES = 192 };
+
+/* Rows of which few are used most; what the cache gives is what is there. */
+static pz_ibp_cache_stats use_cache(const pz_ibp_rows *rows, const uint8_t *expected_rows,
+                                    const pz_ibp_cache_options *options)
+{
+    pz_ibp_cache_stats stats = {.size = sizeof stats};
+    struct rng rng = {17};
+    pz_ibp_cache *cache = NULL;
+
+    CHECK_EQ_U64(pz_ibp_cache_new(rows, options, &cache), PZ_OK);
+    for (unsigned round = 0; round < 4000; round++) {
+        uint64_t index[3];
+
+        for (size_t i = 0; i < 3; i++)
+            index[i] = rng_below(&rng, 1 + rng_below(&rng, 1 + rng_below(&rng, CACHED_ROWS)));
+        CHECK_EQ_U64(pz_ibp_cache_fetch(cache, index, 3, unpacked, NULL), PZ_OK);
+        for (size_t i = 0; i < 3; i++)
+            CHECK_MEM(unpacked + i * CACHED_BYTES, expected_rows + index[i] * CACHED_BYTES,
+                      CACHED_BYTES);
+    }
+    CHECK_EQ_U64(pz_ibp_cache_get_stats(cache, &stats), PZ_OK);
+    CHECK_EQ_U64(stats.lookups, 12000);
+    pz_ibp_cache_free(cache);
+    return stats;
+}
+
+TEST(a_cache_of_packed_rows_has_more_of_them)
+{
+    static uint8_t many[CACHED_ROWS * CACHED_BYTES], slots[CACHED_ROWS * CACHED_BYTES];
+    static uint64_t offsets[CACHED_ROWS + 1];
+    uint8_t map[CACHED_ROWS / 8 + 1];
+    struct rng rng = {9};
+    pz_ibp_cache_options options = {.size = sizeof options, .budget_bytes = 60 * CACHED_BYTES};
+    pz_ibp_cache *cache;
+    uint64_t bad = 0, wrong[2] = {3, CACHED_ROWS};
+
+    rng_fill(&rng, many, sizeof many);
+    for (size_t i = 1; i < sizeof many; i += 2)
+        if (i / CACHED_BYTES % 50 != 7)
+            many[i] = (uint8_t)((many[i] & 15) | 0x30);
+    pz_ibp_table *const table = learn(16, 0, CACHED_BYTES / 2, 0, many, CACHED_ROWS);
+    CHECK_EQ_U64(pz_ibp_condense(NULL, table, many, 0, CACHED_ROWS, slots, sizeof slots, offsets),
+                 PZ_OK);
+    const pz_ibp_rows condensed = {sizeof condensed, table, slots, CACHED_ROWS,
+                                   sizeof slots,     0,     NULL,  offsets};
+    const pz_ibp_cache_stats packed = use_cache(&condensed, many, &options);
+    options.transfer_bytes = 32;
+    const pz_ibp_cache_stats in_lines = use_cache(&condensed, many, &options);
+    options.unpacked = true;
+    const pz_ibp_cache_stats plain = use_cache(&condensed, many, &options);
+
+    CHECK_EQ_U64(plain.places, 60);
+    CHECK_EQ_U64(packed.place_bytes, 160); /* 3/4 of 192, the map, and up to a multiple of 16 */
+    CHECK_EQ_U64(packed.places, 72);
+    CHECK(packed.hits > plain.hits + 200);
+    CHECK(packed.hits == in_lines.hits && in_lines.moved_bytes > packed.moved_bytes);
+    CHECK_EQ_U64(in_lines.moved_bytes % 32, 0);
+
+    options = (pz_ibp_cache_options){.size = sizeof options, .budget_bytes = sizeof many};
+    CHECK_EQ_U64(use_cache(&condensed, many, &options).places, CACHED_ROWS);
+    CHECK_EQ_U64(pz_ibp_pack(NULL, table, many, 0, CACHED_ROWS, slots, CACHED_BYTES, map), PZ_OK);
+    const pz_ibp_rows in_slots = {sizeof in_slots, table,        slots, CACHED_ROWS,
+                                  sizeof slots,    CACHED_BYTES, map,   NULL};
+    options.budget_bytes = 60 * CACHED_BYTES;
+    CHECK_EQ_U64(use_cache(&in_slots, many, &options).hits, packed.hits);
+    options.budget_bytes = options.place_bytes = CACHED_BYTES; /* a single place */
+    CHECK_EQ_U64(use_cache(&in_slots, many, &options).places, 1);
+
+    CHECK_EQ_U64(pz_ibp_cache_new(&in_slots, &options, &cache), PZ_OK);
+    CHECK_EQ_U64(pz_ibp_cache_fetch(cache, wrong, 2, unpacked, &bad), PZ_ERR_ARGUMENT);
+    CHECK_EQ_U64(bad, CACHED_ROWS);
+    pz_ibp_cache_free(cache);
+    options.budget_bytes--;
+    CHECK_EQ_U64(pz_ibp_cache_new(&in_slots, &options, &cache), PZ_ERR_ARGUMENT);
+    pz_ibp_table_free(table);
+}
