@@ -19,6 +19,7 @@ if torch:
     from planezip.torch._offload._payload import Handle, Swapped
     from planezip.torch._offload._recipe import Recipe, Value
     from planezip.torch._offload._replay_step import ReplayStep
+    from planezip.torch._offload._scratch import CONFIG, start, stop
     from planezip.torch._offload._step import Step
     from torch import nn
     from torch.nn import functional
@@ -161,6 +162,53 @@ class Plans(Case):
         kinds = {event.get("cat") for event in timeline["traceEvents"]}
         self.assertLessEqual({"step", "swap-out", "prefetch"}, kinds)
         self.assertEqual({event["pid"] for event in timeline["traceEvents"]}, {1, 2})
+
+
+def peak_bytes(run):
+    """The most that PyTorch's allocator gave out at a time, above what it had before."""
+    start(CONFIG)
+    try:
+        run()
+    finally:
+        live = most = 0
+        for event in itertools.chain.from_iterable(stop()):
+            if event.kind() == "memory_alloc":
+                live += event.cpu_memory_usage()
+                most = max(most, live)
+    return most
+
+
+class Peaks(Case):
+    """Allocations are counted, so that it does not matter how busy the machine is."""
+    def steps(self):
+        torch.manual_seed(1)
+        layers = [[nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True)]
+                  for _ in range(8)]
+        model = nn.Sequential(*sum(layers, []), nn.Flatten(), nn.Linear(8 * 32 * 32, 10))
+        batch = torch.randn(4, 8, 32, 32)
+
+        def step():
+            model(batch).square().mean().backward()
+
+        step()
+        model.zero_grad(set_to_none=False)
+        return model, step
+
+    def test_peak_is_within_the_budget(self):
+        model, step = self.steps()
+        plain = peak_bytes(step)
+        for options in ({}, {"link": "5MB/s"}):
+            for budget in ("70%", "50%"):
+                with self.subTest(budget=budget, **options):
+                    around = self.offload(model, budget, **options)
+                    run = around(step)
+                    run(), run()
+                    peak, report = peak_bytes(run), around.report()
+                    self.assertEqual(report.problems, ())
+                    self.assertLess(abs(report.unplanned_peak_bytes / plain - 1), 0.02)
+                    self.assertLess(peak, 1.05 * report.budget_bytes)
+                    if options: # it is faster to compute
+                        self.assertGreater(report.seen["dropped"], 0)
 
 
 class Autograd(Case):

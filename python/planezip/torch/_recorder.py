@@ -45,12 +45,16 @@ class Recorder(TorchDispatchMode):
         if node:
             self.show(arguments, before)
         start = self.start(arguments)
-        result = func(*args, **kwargs)
+        result = self.run(func, args, kwargs)
         stop = self.stop(start, result)
         op = self.describe(func, args, kwargs, result, arguments, before, node)
         if op is not None:
             self.keep(op, current, stop)
         return result
+
+    def run(self, func, args, kwargs):
+        """Runs an operator."""
+        return func(*args, **kwargs)
 
     # Where an operator belongs
 

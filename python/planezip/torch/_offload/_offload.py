@@ -140,7 +140,7 @@ class Offload:
         watch, self.measured = self.profile.watch, platform_of(self.store)
         wish = Wish(self.measured, self.budget_bytes, self.seed, self.plan_option, self.drops,
                     self.refused)
-        self.planned = [Planning(profile, watch.deaths, watch.calls.all, wish).make()
+        self.planned = [Planning(profile, watch, wish).make()
                         for profile in self.profile.profiles]
         self.schedules = [planned.schedule for planned in self.planned]
         needed = set().union(*(planned.needed for planned in self.planned))

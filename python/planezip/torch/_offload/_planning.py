@@ -44,18 +44,19 @@ class Wish:
 
 
 class Planning:
-    """Plans a pass.  deaths, calls: of the Watch of the profile."""
+    """Plans a pass.  watch: the Watch of its profile."""
 
-    def __init__(self, profile, deaths, calls, wish):
-        self.profile, self.calls, self.wish = profile, calls, wish
+    def __init__(self, profile, watch, wish):
+        self.profile, self.calls, self.wish = profile, watch.calls.all, wish
         self.shapes = [(dtype, shape) for _, dtype, shape, _ in profile.packs]
-        self.model = build(profile, deaths)
+        self.model = build(profile, watch)
         if self.model is not None:
-            positions = {id(call.op): i for i, call in enumerate(calls) if call.op is not None}
+            positions = {id(call.op): i for i, call in enumerate(self.calls) if call.op}
             self.call_of = [positions.get(id(op)) # of each operator, None if there is none
                             for op in profile.record.ops[:self.model.forward]]
-            self.flow = Flow(self.model, [(key, ops) for key, *_, ops in profile.packs],
-                             [None if i is None else calls[i] for i in self.call_of], wish.refused)
+            made = [None if i is None else self.calls[i] for i in self.call_of]
+            packs = [(key, ops) for key, *_, ops in profile.packs]
+            self.flow = Flow(self.model, packs, made, wish.refused)
 
     def make(self):
         """The Planned."""
@@ -125,10 +126,11 @@ class Planning:
         until = {number: bisect.bisect_left(before, spans[key][0][1] + 1)
                  for number, (key, *_) in profile.payloads.items()
                  if actions.get(key, Action.KEEP) is not Action.KEEP and spans[key][0]}
+        first = max(model.forward, rehearsal.meets[0][1]) if rehearsal.meets else len(load)
         return Schedule(
             actions=[actions.get(key, Action.KEEP) for key, *_ in profile.packs],
             shapes=self.shapes, until=until, keep=keep, readers=rehearsal.readers,
-            leaving=rooms(before, load, room, model.forward),
+            leaving=rooms(before, load, room, first),
             order=[number for number, _ in rehearsal.meets], fetches=fetches,
             returning=rooms([at for _, at in rehearsal.meets], load, room, len(load)),
             ratios={number: ratio for number, (_, _, ratio) in profile.payloads.items()})

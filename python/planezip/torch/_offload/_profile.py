@@ -14,6 +14,7 @@ from .._storages import Storages
 from ._calls import Calls
 from ._payload import Handle
 from ._schedule import Action, Schedule
+from ._scratch import Scratch
 from ._step import Step, in_backward
 
 
@@ -51,6 +52,8 @@ class Watch(Recorder):
         self.quiet = False
         self.deaths = {} # by key: positions, as (record, operators so far)
         self.calls, self.latest = Calls(), None
+        self.took = self.taken = 0 # nanoseconds and bytes, by the last operator
+        self.scratch = {} # bytes, by id of an operator's record
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -65,9 +68,19 @@ class Watch(Recorder):
         self.settled()
         return result
 
+    def run(self, func, args, kwargs):
+        with Scratch() as scratch:
+            begin = time.perf_counter_ns()
+            result = func(*args, **kwargs)
+            self.took = time.perf_counter_ns() - begin
+        self.taken = scratch.bytes
+        return result
+
     def keep(self, op, current, stop):
         self.latest = op
-        super().keep(op, current, stop)
+        if self.taken:
+            self.scratch[id(op)] = self.taken
+        super().keep(op, current, self.took)
 
     def kind_of(self, key, tensor):
         if id(tensor.untyped_storage()) in self.outlive:

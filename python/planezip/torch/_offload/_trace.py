@@ -74,8 +74,8 @@ def movable_payloads(profile):
             and profile.record.storages[key].kind is None and profile.record.storages[key].fresh}
 
 
-def build(profile, deaths):
-    """The Model of a pass; None if there is nothing to plan."""
+def build(profile, watch):
+    """The Model of a pass; None if there is nothing to plan.  watch: the Watch that saw it."""
     record = profile.record
     if record is None or not any(op.backward for op in record.ops):
         return None
@@ -86,16 +86,29 @@ def build(profile, deaths):
     for number, position in profile.unpacks:
         read(ops, profile.payloads[number][0], position)
     ends = {}
-    for key, position in deaths_in(record, deaths):
+    for key, position in deaths_in(record, watch.deaths):
         if position <= forward:
             ends.setdefault(position - 1, []).append(key)
         elif lives_on(ops[:forward], key, movable):
             read(ops, key, position - 1)
     storages, held = kinds(record, ops, movable, forward)
+    scratch = add_scratch(record.ops, ops, storages, watch.scratch)
     return Model(ops, forward, storages, {key: one.bytes for key, one in storages.items()}, movable,
                  {key for key, one in record.storages.items() if one.kind is not None},
-                 {key for key, one in record.storages.items() if one.fresh}, held,
+                 {key for key, one in record.storages.items() if one.fresh} | scratch, held,
                  sum(storages[key].bytes for key in held), ends)
+
+
+def add_scratch(records, ops, storages, scratch):
+    """What operators take while they run, as storages that nobody reads; their keys."""
+    added = set()
+    for record, op in zip(records, ops, strict=True):
+        if id(record) in scratch and not op.view:
+            key = ("scratch", len(added))
+            added.add(key)
+            op.writes.append(key)
+            storages[key] = Storage(scratch[id(record)], "uint8", (), None, True)
+    return added
 
 
 def deaths_in(record, deaths):
