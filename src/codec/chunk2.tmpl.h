@@ -61,8 +61,8 @@ static pz_status PZ_CAT(decode2)(pz_mode mode, struct pzi_reader2 *from, uint8_t
     if (from->next == from->end)
         return PZ_ERR_CHUNK_END;
     switch (from->next[0] & 3) {
-    case 1:
-    case 2:
+    case PZI_MODE2_I:
+    case PZI_MODE2_D:
         return PZ_CAT(decode_numbers)(e, from, raw, n);
     default:
         return e == 0 ? PZ_ERR_MODE : PZ_WITH_E(e, decode_exponents, from, raw, n);

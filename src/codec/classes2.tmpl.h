@@ -33,8 +33,8 @@ static inline uint8_t *PZ_CAT(put_masks)(const PZ_LAYOUT *layout, unsigned nb, u
 
 static inline uint8_t *PZ_CAT(put_header)(const PZ_LAYOUT *layout, unsigned nb, uint8_t *to)
 {
-    *to++ = (uint8_t)((layout->t > 0 ? 3 : 0) | layout->has_zeros << 2 | layout->has_signs << 3 |
-                      layout->window.code << 4);
+    *to++ = (uint8_t)((layout->t > 0 ? PZI_MODE2_C : PZI_MODE2_E) | layout->has_zeros << 2 |
+                      layout->has_signs << 3 | layout->window.code << 4);
     *to++ = (uint8_t)layout->window.base;
     if (layout->e > 8)
         *to++ = (uint8_t)(layout->window.base >> 8);
@@ -301,7 +301,7 @@ static inline pz_status PZ_CAT(take_header)(struct pzi_reader2 *from, unsigned n
     if (layout->window.base >> layout->e != 0)
         return PZ_ERR_RANGE;
     from->next += 1 + base_bytes;
-    if ((flags & 3) == 3)
+    if ((flags & 3) == PZI_MODE2_C)
         status = PZ_CAT(take_constant)(from, layout);
     return status == PZ_OK && layout->has_zeros ? PZ_CAT(take_masks)(from, n, layout) : status;
 }
@@ -473,9 +473,13 @@ PZI_INLINE pz_status PZ_CAT(take_group)(const PZ_LAYOUT *layout, const PZ_PARTS 
     return PZ_OK;
 }
 
-static inline void PZ_CAT(put_back)(const PZ_LAYOUT *layout, const uint8_t *front, unsigned nb,
+/* The coded symbols to their places.  Behind them `front` has a block, which spread may read. */
+static inline void PZ_CAT(put_back)(const PZ_LAYOUT *layout, uint8_t *front, unsigned n,
                                     uint8_t *raw)
 {
+    const unsigned nb = (n + PZ_N - 1) / PZ_N;
+
+    memset(front + layout->c * (PZ_W / 8), 0, PZ_BLOCK_BYTES);
     for (unsigned b = 0; b < nb; b++) {
         PZ_CAT(spread)(front, layout->coded[b], raw + b * PZ_BLOCK_BYTES);
         front += PZ_P(count)(layout->coded[b]) * (PZ_W / 8);
@@ -486,7 +490,7 @@ PZI_INLINE pz_status PZ_CAT(decode_exponents)(unsigned e, struct pzi_reader2 *fr
                                               unsigned n)
 {
     PZ_LAYOUT layout;
-    uint8_t front[PZ_CHUNK_BYTES + PZI_READER2_SLACK];
+    uint8_t front[PZ_CHUNK_BYTES + PZ_BLOCK_BYTES];
     PZ_PARTS parts;
     struct pzi_reader2 escapes;
     pz_status status;
@@ -508,11 +512,7 @@ PZI_INLINE pz_status PZ_CAT(decode_exponents)(unsigned e, struct pzi_reader2 *fr
     if (status != PZ_OK)
         return status;
     *from = escapes;
-    if (layout.has_zeros) {
-        /* Up to 32 bytes are read at once; those behind the last symbol are left out, but have to
-         * be there. */
-        memset(front + layout.c * (PZ_W / 8), 0, 32);
-        PZ_CAT(put_back)(&layout, front, (n + PZ_N - 1) / PZ_N, raw);
-    }
+    if (layout.has_zeros)
+        PZ_CAT(put_back)(&layout, front, n, raw);
     return PZ_OK;
 }

@@ -82,7 +82,7 @@ static inline uint8_t *PZ_CAT(put_number_headers)(const uint8_t *headers, unsign
     const bool is_one = PZ_CAT(are_equal)(headers, nb);
     const unsigned count = is_one ? 1 : nb;
 
-    *to++ = (uint8_t)((differences ? 2 : 1) | (width - 1) << 2 | is_one << 7);
+    *to++ = (uint8_t)((differences ? PZI_MODE2_D : PZI_MODE2_I) | (width - 1) << 2 | is_one << 7);
     memcpy(to, headers, count);
     return to + count;
 }
@@ -334,7 +334,7 @@ static inline pz_status PZ_CAT(restore)(struct pzi_reader2 *from, unsigned nb, u
 static inline pz_status PZ_CAT(take_numbers)(unsigned e, unsigned flags, struct pzi_reader2 *from,
                                              unsigned c, uint8_t *to)
 {
-    const bool differences = (flags & 3) == 2;
+    const bool differences = (flags & 3) == PZI_MODE2_D;
     const unsigned width = (flags >> 2 & 15) + 1, nb = (c + PZ_N - 1) / PZ_N;
     PZ_QUOTA block[PZ_CHUNK_BLOCKS];
     bool exact[PZ_CHUNK_BLOCKS];
@@ -367,8 +367,7 @@ static inline pz_status PZ_CAT(decode_packed)(unsigned e, unsigned flags, struct
         status = PZ_CAT(take_numbers)(e, flags, from, layout.c, front);
     if (status != PZ_OK)
         return status;
-    memset(front + layout.c * (PZ_W / 8), 0, PZ_BLOCK_BYTES);
-    PZ_CAT(put_back)(&layout, front, (n + PZ_N - 1) / PZ_N, raw);
+    PZ_CAT(put_back)(&layout, front, n, raw);
     return PZ_OK;
 }
 

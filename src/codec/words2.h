@@ -20,6 +20,9 @@ enum {
     PZI_PLANE2_BYTES = PZ_CHUNK_BYTES / 8    /* a bit for each of the smallest symbols */
 };
 
+/* Bits 0 and 1 of the first byte of a payload. */
+enum { PZI_MODE2_E, PZI_MODE2_I, PZI_MODE2_D, PZI_MODE2_C };
+
 #ifndef PZI_EXTRACT64
 
 /* Without an instruction for it, bits that have to move by 1, 2, 4, .. places go together. moves[s]
