@@ -1,0 +1,84 @@
+/* What a back end has to offer, and what all of them share.  Above it (gpu.c) nothing knows CUDA or
+ * OpenCL, below it nothing knows streams. */
+#ifndef PZI_GPU_DEVICE_H
+#define PZI_GPU_DEVICE_H
+
+#include <pthread.h>
+
+#include "planezip/gpu.h"
+
+enum { PZI_ARGUMENTS_MAX = 8 };
+
+/* An argument of a kernel: a pointer to device memory, or a number of 4 or 8 bytes. */
+struct pzi_argument {
+    enum { PZI_POINTER, PZI_U32, PZI_U64 } kind;
+    union {
+        const void *pointer;
+        uint32_t u32;
+        uint64_t u64;
+    } as;
+};
+
+/* A program and its kernels, as the back end has them; all NULL: not loaded yet. */
+struct pzi_program {
+    void *program;
+    void *kernels[5];
+};
+
+struct pz_gpu;
+
+struct pzi_backend {
+    /* Sets device and info of *gpu. */
+    pz_status (*open)(struct pz_gpu *gpu, const pz_gpu_options *options, pz_diag *diag);
+    void (*close)(struct pz_gpu *gpu);
+
+    /* Compiles a source with options as "-DPZ_W=16", and finds its kernels by their names. */
+    pz_status (*load)(struct pz_gpu *gpu, const char *source, const char *const *options,
+                      unsigned option_count, const char *const *names, unsigned name_count,
+                      struct pzi_program *program, pz_diag *diag);
+    void (*unload)(struct pz_gpu *gpu, struct pzi_program *program);
+
+    /* Groups of 32. */
+    pz_status (*launch)(struct pz_gpu *gpu, void *kernel, void *stream, unsigned groups,
+                        const struct pzi_argument *arguments, unsigned count);
+
+    pz_status (*alloc)(struct pz_gpu *gpu, pz_gpu_place place, size_t bytes, void **memory);
+    void (*free)(struct pz_gpu *gpu, pz_gpu_place place, void *memory);
+    pz_status (*stream_new)(struct pz_gpu *gpu, void **stream);
+    void (*stream_free)(struct pz_gpu *gpu, void *stream);
+    pz_status (*copy)(struct pz_gpu *gpu, void *stream, void *to, const void *from, size_t bytes);
+    pz_status (*wait)(struct pz_gpu *gpu, void *stream);
+    pz_status (*mark)(struct pz_gpu *gpu, void *stream, void **mark);
+    pz_status (*elapsed)(struct pz_gpu *gpu, void *begin, void *end, double *seconds);
+    void (*mark_free)(struct pz_gpu *gpu, void *mark);
+};
+
+extern const struct pzi_backend pzi_backend_cuda, pzi_backend_opencl;
+
+/* Programs: one for each format, direction and width, and one for all that place.h has. */
+enum { PZI_PROGRAMS = 2 * 2 * 4 + 1, PZI_PLACES = PZI_PROGRAMS - 1 };
+
+struct pz_gpu {
+    const struct pzi_backend *backend;
+    void *device; /* of the back end */
+    pz_gpu_info info;
+    pthread_mutex_t lock; /* of programs */
+    struct pzi_program programs[PZI_PROGRAMS];
+    void *tables; /* in device memory */
+};
+
+/* The kernels as one text, without includes; empty where the library was built without. */
+extern const char pzi_gpu_source[];
+
+/* A function of a library and its name. */
+struct pzi_symbol {
+    const char *name;
+    void *to; /* points to a pointer to a function */
+};
+
+/* Opens the first library of a list that ends with NULL, and finds symbols; NULL, with diag set, if
+ * one is missing. */
+void *pzi_gpu_library(const char *const *files, const struct pzi_symbol *symbols, size_t count,
+                      pz_diag *diag);
+
+#endif

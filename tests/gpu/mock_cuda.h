@@ -1,0 +1,17 @@
+/* What a test may ask of the driver that plays a GPU (mock_cuda.c); found by dlsym(). */
+#ifndef PZ_TEST_MOCK_CUDA_H
+#define PZ_TEST_MOCK_CUDA_H
+
+/* How many of each are there now, or how many calls there have been. */
+struct mock_cuda_counts {
+    unsigned allocations, streams, events, modules, contexts;
+    unsigned launches, waits, all_allocations, all_modules;
+};
+
+/* The next call of this kind fails, once. */
+enum mock_cuda_failure { MOCK_CUDA_NONE, MOCK_CUDA_LAUNCH, MOCK_CUDA_MEMORY, MOCK_CUDA_COMPILE };
+
+typedef void mock_cuda_count(struct mock_cuda_counts *counts);
+typedef void mock_cuda_fail(enum mock_cuda_failure failure);
+
+#endif
