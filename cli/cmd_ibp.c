@@ -1,10 +1,11 @@
 /* planezip ibp: rows of a file packed with a learned table, and back (docs/ibp.md, "Files"). */
-#include "batch.h"
 #include "commands.h"
 #include "errors.h"
+#include "ibp_trial.h"
 #include "input.h"
 #include "memory.h"
 #include "output.h"
+#include "row_file.h"
 #include "tensors.h"
 #include "units.h"
 
@@ -16,14 +17,13 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { HEADER_BYTES = 48, CHECK_BYTES = 8, PREFIX_MAX_BYTES = 1 << 20 };
+enum { HEADER_BYTES = 48, CHECK_BYTES = 8 };
 
 static const unsigned char magic[8] = {0x89, 'I', 'B', 'P', 'R', '\r', '\n', 0x1a};
 
 static struct {
-    pz_dtype dtype;
-    uint64_t columns, group;
-    double threshold;
+    row_options rows;
+    ibp_cache_options cache;
     const char *table, *output;
     bool force, json;
 } options;
@@ -47,14 +47,51 @@ static const char *parse_group(const char *text, void *target)
     return NULL;
 }
 
+static const char *parse_skew(const char *text, void *target)
+{
+    double *const value = target;
+
+    if (units_parse_positive(text, value) != NULL || *value > 10)
+        return "it must be above 0 and up to 10";
+    return NULL;
+}
+
+static const char *parse_link(const char *text, void *target)
+{
+    double *const value = target, gbps;
+
+    if (units_parse_positive(text, &gbps) != NULL || gbps > 1e6)
+        return "it must be above 0 and up to a million";
+    *value = 1e9 * gbps;
+    return NULL;
+}
+
+static const char *parse_lookups(const char *text, void *target)
+{
+    uint64_t *const value = target;
+
+    if (units_parse_count(text, value) != NULL || *value == 0 || *value > 1000000000)
+        return "it must be a number from 1 to a billion";
+    return NULL;
+}
+
+static const char *parse_line(const char *text, void *target)
+{
+    uint64_t *const value = target;
+
+    if (units_parse_count(text, value) != NULL || *value == 0 || *value > PZ_IBP_ROW_MAX_BYTES)
+        return "it must be a number from 1 to 1048576";
+    return NULL;
+}
+
 #define ROWS                                                                          \
-    OPTION('d', "dtype", "TYPE", option_dtype, &options.dtype,                        \
+    OPTION('d', "dtype", "TYPE", option_dtype, &options.rows.dtype,                   \
            "type of raw elements; .npy files tell their own"),                        \
-        OPTION('c', "columns", "N", option_count, &options.columns,                   \
+        OPTION('c', "columns", "N", option_count, &options.rows.columns,              \
                "elements of a row of raw elements"),                                  \
-        OPTION(0, "group", "BITS", parse_group, &options.group,                       \
+        OPTION(0, "group", "BITS", parse_group, &options.rows.group,                  \
                "bits that are packed together; by default what packs the rows best"), \
-        OPTION(0, "threshold", "T", parse_threshold, &options.threshold,              \
+        OPTION(0, "threshold", "T", parse_threshold, &options.rows.threshold,         \
                "a bit is invariant if it is so in this share of the rows, such\n"     \
                "as 0.99; by default what packs the rows best")
 #define FORCE SWITCH('f', "force", &options.force, "overwrite; write to a terminal")
@@ -68,6 +105,20 @@ static const option pack_options[] = {
            "what ibp learn wrote; by default a table of these rows"),
     FORCE, COMMON_OPTIONS};
 static const option unpack_options[] = {FORCE, COMMON_OPTIONS};
+static const option measure_options[] = {ROWS, SWITCH(0, "json", &options.json, "print JSON"),
+                                         COMMON_OPTIONS};
+static const option cache_options[] = {
+    ROWS,
+    OPTION('s', "skew", "S", parse_skew, &options.cache.skew,
+           "the k-th row is looked up in proportion to k^-S (1)"),
+    OPTION('n', "lookups", "N", parse_lookups, &options.cache.lookups,
+           "that are counted, after as many that fill the cache; by\n"
+           "default 4 for each row"),
+    OPTION(0, "link", "GBPS", parse_link, &options.cache.link_bps,
+           "rate of the link in 10^9 bytes a second (24, as PCIe 4)"),
+    OPTION(0, "line", "BYTES", parse_line, &options.cache.line_bytes, "what is moved at once (32)"),
+    SWITCH(0, "json", &options.json, "print JSON"),
+    COMMON_OPTIONS};
 static const option show_options[] = {SWITCH(0, "json", &options.json, "print JSON"),
                                       COMMON_OPTIONS};
 
@@ -86,113 +137,6 @@ static void store(unsigned char *to, unsigned bytes, uint64_t value)
         to[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* ---- Rows in ----------------------------------------------------------------------------------
- */
-
-/* A file of rows, behind a prefix. */
-typedef struct row_file {
-    const char *name;
-    buffer content;
-    size_t prefix_bytes, count;
-    pz_dtype dtype;
-    uint64_t columns;
-} row_file;
-
-static int read_npy(row_file *file)
-{
-    pz_npy npy;
-    pz_diag diag = {0};
-    pz_status status =
-        pz_npy_header_bytes(file->content.data, file->content.bytes, &file->prefix_bytes, &diag);
-
-    if (status == PZ_OK && file->prefix_bytes > file->content.bytes)
-        return fail(file->name, NULL, "get the file again", "the file ends within its header");
-    if (status == PZ_OK)
-        status = pz_npy_parse(file->content.data, file->prefix_bytes, options.dtype, &npy, &diag);
-    if (status != PZ_OK)
-        return fail_status(file->name, status, &diag);
-    if (npy.rank == 0 || npy.fortran_order)
-        return fail(file->name, NULL, "save it in C order", "it has no rows that lie together");
-    file->dtype = npy.dtype;
-    file->columns = npy.shape[npy.rank - 1];
-    return STATUS_OK;
-}
-
-/* Width and row of a file that fit the format, and a whole number of rows. */
-static int check_rows(row_file *file)
-{
-    const unsigned width = pz_profile_width(PZ_PROFILE_NATIVE, file->dtype);
-    const size_t bytes = file->content.bytes - file->prefix_bytes;
-    size_t row_bytes;
-
-    if (file->columns == 0 || file->columns > PZ_IBP_ROW_MAX_BYTES / (width / 8))
-        return fail(file->name, NULL, "give other rows",
-                    "a row has %" PRIu64 " elements, allowed are 1 byte to 1 MiB", file->columns);
-    row_bytes = (size_t)file->columns * (width / 8);
-    if (bytes == 0 || bytes % row_bytes != 0 || file->prefix_bytes > PREFIX_MAX_BYTES)
-        return fail(file->name, NULL, "check --dtype and --columns",
-                    "its data of %zu bytes is no whole number of rows of %zu bytes", bytes,
-                    row_bytes);
-    file->count = bytes / row_bytes;
-    return STATUS_OK;
-}
-
-static int read_rows(const char *name, row_file *file)
-{
-    int status = input_read(name, &file->content);
-
-    if (status != STATUS_OK)
-        return status;
-    own(file->content.data, free);
-    file->name = name;
-    if (batch_has_suffix(name, ".npy")) {
-        status = read_npy(file);
-    } else {
-        if (options.dtype == 0 || options.columns == 0)
-            return fail_usage("%s: raw elements need --dtype and --columns", name);
-        file->dtype = options.dtype;
-        file->columns = options.columns;
-    }
-    return status == STATUS_OK ? check_rows(file) : status;
-}
-
-static const unsigned char *rows_of(const row_file *file)
-{
-    return file->content.data + file->prefix_bytes;
-}
-
-static void free_table(void *table)
-{
-    pz_ibp_table_free(table);
-}
-
-static int learn_table(const row_file *file, pz_ibp_table **table)
-{
-    const pz_ibp_learn_options learn = {
-        .size = sizeof learn,
-        .width_bits = pz_profile_width(PZ_PROFILE_NATIVE, file->dtype),
-        .group_bits = (uint32_t)options.group,
-        .row_elements = file->columns,
-        .threshold = options.threshold,
-    };
-    pz_ibp_learner *learner = NULL;
-    pz_status status;
-
-    if (learn.group_bits != 0 && learn.group_bits < learn.width_bits)
-        return fail_usage("--group %" PRIu32 ": elements of %s have %" PRIu32 " bits",
-                          learn.group_bits, file->name, learn.width_bits);
-    status = pz_ibp_learner_new(&learn, &learner);
-    if (status == PZ_OK)
-        status = pz_ibp_learner_add(learner, rows_of(file), file->count);
-    if (status == PZ_OK)
-        status = pz_ibp_learner_table(learner, table);
-    pz_ibp_learner_free(learner);
-    if (status != PZ_OK)
-        return fail_status(file->name, status, NULL);
-    own(*table, free_table);
-    return STATUS_OK;
-}
-
 static int read_table(const char *name, pz_ibp_table **table)
 {
     buffer stored;
@@ -206,7 +150,7 @@ static int read_table(const char *name, pz_ibp_table **table)
     result = pz_ibp_table_load(stored.data, stored.bytes, table, &diag);
     if (result != PZ_OK)
         return fail_status(name, result, &diag);
-    own(*table, free_table);
+    row_file_keep_table(*table);
     return STATUS_OK;
 }
 
@@ -219,9 +163,9 @@ static int run_learn(char **operands, size_t count)
 
     (void)count;
     if (status == STATUS_OK)
-        status = read_rows(operands[0], &file);
+        status = row_file_read(operands[0], &options.rows, &file);
     if (status == STATUS_OK)
-        status = learn_table(&file, &table);
+        status = row_file_learn(&file, &options.rows, &table);
     if (status != STATUS_OK)
         return status;
     stored = memory_keep(pz_ibp_table_bytes(table), 1);
@@ -282,7 +226,7 @@ static int pack(const row_file *in, pz_ibp_table *table, const char *name)
     uint64_t *const offsets = memory_keep(in->count + 1, sizeof *offsets);
     pz_ibp_stats stats;
     unsigned char *to;
-    pz_status status = pz_ibp_measure(NULL, table, rows_of(in), in->count, &stats);
+    pz_status status = pz_ibp_measure(NULL, table, row_file_rows(in), in->count, &stats);
 
     if (status != PZ_OK)
         return fail_status(in->name, status, NULL);
@@ -291,7 +235,7 @@ static int pack(const row_file *in, pz_ibp_table *table, const char *name)
     to = memory_keep(out.bytes, 1);
     pz_ibp_table_save(table, to + HEADER_BYTES, out.table_bytes);
     memcpy(to + out.prefix_at, in->content.data, in->prefix_bytes);
-    status = pz_ibp_condense(NULL, table, rows_of(in), 0, in->count, to + out.data_at,
+    status = pz_ibp_condense(NULL, table, row_file_rows(in), 0, in->count, to + out.data_at,
                              (size_t)out.data_bytes, offsets);
     if (status != PZ_OK)
         return fail_status(in->name, status, NULL);
@@ -311,15 +255,14 @@ static int run_pack(char **operands, size_t count)
 
     (void)count;
     if (status == STATUS_OK)
-        status = read_rows(operands[0], &file);
+        status = row_file_read(operands[0], &options.rows, &file);
     if (status == STATUS_OK)
-        status =
-            options.table != NULL ? read_table(options.table, &table) : learn_table(&file, &table);
+        status = options.table != NULL ? read_table(options.table, &table)
+                                       : row_file_learn(&file, &options.rows, &table);
     if (status != STATUS_OK)
         return status;
     shape = pz_ibp_table_shape(table);
-    if (shape.row_elements != file.columns ||
-        shape.width_bits != pz_profile_width(PZ_PROFILE_NATIVE, file.dtype))
+    if (shape.row_elements != file.columns || shape.width_bits != row_file_width(&file))
         return fail(options.table, NULL, "learn one of these rows",
                     "the table is for rows of %" PRIu64 " elements of %" PRIu32 " bits",
                     shape.row_elements, shape.width_bits);
@@ -354,7 +297,7 @@ static int open_packed(const char *name, const buffer *content, packed_file *fil
                                        &file->table_bytes, &diag);
     if (status != PZ_OK)
         return fail_status(name, status, &diag);
-    if (file->count >= content->bytes / 8 || file->prefix_bytes > PREFIX_MAX_BYTES ||
+    if (file->count >= content->bytes / 8 || file->prefix_bytes > ROW_FILE_PREFIX_MAX ||
         file->data_bytes > content->bytes)
         return fail_packed(name, "it is shorter than its header tells");
     place_parts(file);
@@ -363,7 +306,7 @@ static int open_packed(const char *name, const buffer *content, packed_file *fil
     status = pz_ibp_table_load(data + HEADER_BYTES, file->table_bytes, &file->table, &diag);
     if (status != PZ_OK)
         return fail_status(name, status, &diag);
-    own(file->table, free_table);
+    row_file_keep_table(file->table);
     return STATUS_OK;
 }
 
@@ -474,8 +417,24 @@ static int run_show(char **operands, size_t count)
 
     if (result != PZ_OK)
         return fail_status(operands[0], result, &diag);
-    own(table, free_table);
+    row_file_keep_table(table);
     return show(table, NULL);
+}
+
+static int run_measure(char **operands, size_t count)
+{
+    return ibp_trial_measure(operands, count, &options.rows, options.json);
+}
+
+static int run_cache(char **operands, size_t count)
+{
+    ibp_cache_options cache = options.cache;
+
+    (void)count;
+    cache.skew = cache.skew != 0 ? cache.skew : 1;
+    cache.link_bps = cache.link_bps != 0 ? cache.link_bps : 24e9;
+    cache.line_bytes = cache.line_bytes != 0 ? cache.line_bytes : 32;
+    return ibp_trial_cache(operands[0], &options.rows, &cache, options.json);
 }
 
 static const command commands[] = {
@@ -508,6 +467,26 @@ static const command commands[] = {
      .operands_min = 1,
      .operands_max = 1,
      .run = run_show},
+    {.name = "ibp measure",
+     .usage = "[--dtype TYPE --columns N] [OPTIONS] FILE...",
+     .summary = "Measure what packing the rows of files saves, and its rates.",
+     .details =
+         "Beside planezip2 on all rows as one stream, and on each by itself.  Rates are GB/s on\n"
+         "one core.",
+     .options = measure_options,
+     .operands_min = 1,
+     .operands_max = SIZE_MAX,
+     .run = run_measure},
+    {.name = "ibp cache",
+     .usage = "[--dtype TYPE --columns N] [OPTIONS] FILE",
+     .summary = "Simulate skewed look-ups of rows through a cache of packed ones.",
+     .details =
+         "The rows lie packed behind a link; caches have the memory of 2 to 40 % of them.  Plain\n"
+         "ones have rows as they are.  Unpacking is taken to be hidden behind the link.",
+     .options = cache_options,
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = run_cache},
 };
 
 const verb verb_ibp = {.name = "ibp", .commands = commands, .count = LENGTH(commands)};

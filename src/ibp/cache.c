@@ -33,17 +33,17 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Sizes of rows all over the table, sorted; rows that are wrong are left out. */
-static size_t sample_sizes(const pz_ibp_rows *rows, uint8_t *raw, size_t sizes[SAMPLE_ROWS])
+static size_t sample_sizes(const pz_ibp_rows *rows, const struct pzi_ibp_to *to,
+                           size_t sizes[SAMPLE_ROWS])
 {
     const uint64_t step = rows->count / SAMPLE_ROWS + 1;
-    const struct pzi_ibp_to to = {raw, raw};
     size_t count = 0;
 
     for (uint64_t row = 0; row < rows->count; row += step) {
         struct pzi_ibp_place place;
 
         if (pzi_ibp_find(rows, row, &place) == PZ_OK &&
-            pzi_ibp_unpack(rows, pzi_ibp_ops(), &place, &to, &sizes[count]) == PZ_OK)
+            pzi_ibp_unpack(rows, pzi_ibp_ops(), &place, to, &sizes[count]) == PZ_OK)
             count++;
     }
     qsort(sizes, count, sizeof sizes[0], by_size);
@@ -51,11 +51,11 @@ static size_t sample_sizes(const pz_ibp_rows *rows, uint8_t *raw, size_t sizes[S
 }
 
 /* The size of which a budget has most places that rows fit: more rows fit larger ones. */
-static size_t best_place(const pz_ibp_rows *rows, uint8_t *raw)
+static size_t best_place(const pz_ibp_rows *rows, const struct pzi_ibp_to *to)
 {
     const size_t row_bytes = rows->table->row_bytes;
     size_t sizes[SAMPLE_ROWS], best = row_bytes;
-    const size_t count = sample_sizes(rows, raw, sizes);
+    const size_t count = sample_sizes(rows, to, sizes);
     double best_score = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -76,13 +76,14 @@ static pz_status place_bytes_of(const pz_ibp_rows *rows, const pz_ibp_cache_opti
 {
     uint8_t *raw;
 
-    *bytes = options->unpacked ? rows->table->row_bytes : options->place_bytes;
-    if (*bytes != 0)
+    if (options->unpacked || options->place_bytes != 0) {
+        *bytes = options->unpacked ? rows->table->row_bytes : options->place_bytes;
         return PZ_OK;
+    }
     raw = malloc(rows->table->row_bytes);
     if (raw == NULL)
         return PZ_ERR_MEMORY;
-    *bytes = best_place(rows, raw);
+    *bytes = best_place(rows, &(struct pzi_ibp_to){raw, raw});
     free(raw);
     return PZ_OK;
 }

@@ -33,6 +33,32 @@ shown = json.load(open("out.txt"))
 assert shown["rows"] == 100 and shown["group_bits"] == 32 and shown["raw_bytes"] == 25600
 assert 0 < shown["packed_bytes"] < 24000 and 0.05 < shown["invariant"] < 0.3, shown'
 
+run 0 "measure" ibp measure --json rows.npy
+check "what it measures" python3 -c 'import json
+(row,) = json.load(open("out.txt"))
+assert (row["rows"], row["row_bytes"]) == (100, 256), row
+assert 0.05 < row["saved"] < row["planezip2_by_row_saved"] < row["planezip2_saved"] < 0.25, row
+assert min(row[name] for name in ("pack_bps", "unpack_bps", "memcpy_bps")) > 1e6, row'
+run 0 "complex numbers are two symbols" ibp measure --json -d c64 -c 32 rows.f32
+check "their row" grep -q '"row_bytes": 256' out.txt
+run 0 "caches" ibp cache --json -n 5000 --line 4 rows.npy
+check "what they give" python3 -c 'import json
+rows = json.load(open("out.txt"))
+assert [row["memory"] for row in rows] == [0.02, 0.05, 0.1, 0.2, 0.4], rows
+for row, more in zip(rows, rows[1:]):
+    assert row["plain_hits"] < more["plain_hits"] and row["packed_hits"] < more["packed_hits"]
+for row in rows:
+    assert row["plain_bytes"] > row["link_bytes"] >= row["packed_bytes"], row
+    assert row["plain_lookups"] * row["plain_bytes"] - 24e9 < 1e3, row
+assert rows[-1]["packed_hits"] > rows[-1]["plain_hits"] > 0.4, rows'
+run 0 "other look-ups" ibp cache -s 0.5 -n 100 --link 12 --line 1 rows.npy
+refuse 2 "a skew of nothing" ibp cache --skew 0 rows.npy
+refuse 2 "no look-ups" ibp cache -n 0 rows.npy
+refuse 2 "lines without bytes" ibp cache --line 0 rows.npy
+refuse 2 "a link without a rate" ibp cache --link 0 rows.npy
+head -c 512 rows.f32 >two.f32
+refuse 1 "two rows" ibp cache -d f32 -c 64 two.f32
+
 refuse 1 "an output that is there" ibp unpack rows.ibp again.f32
 refuse 2 "raw elements without a type" ibp learn -o other rows.f32
 refuse 2 "groups below an element" ibp learn --group 16 -o other rows.npy

@@ -18,7 +18,7 @@ for command in compress decompress test list "stream encode" "stream decode" mea
     prints "$command is in the list of verbs" "^  $command "
 done
 for command in "stream encode" "stream decode" "ibp learn" "ibp pack" \
-    "ibp unpack" "ibp show" "trace show" "trace check" "ratios show" \
+    "ibp unpack" "ibp show" "ibp measure" "ibp cache" "trace show" "trace check" "ratios show" \
     "ratios compare" "ratios update" "platform list" "platform show"; do
     # shellcheck disable=SC2086 # two words
     run 0 "--help of $command" $command --help
