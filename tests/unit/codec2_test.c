@@ -263,25 +263,44 @@ TEST(modes_by_name_and_type)
     CHECK_EQ_U64(pz_mode_of("planezip2", PZ_PROFILE_NATIVE, (pz_dtype)0, &mode), PZ_ERR_ARGUMENT);
 }
 
-/* A mode that no stream can have is refused by all. */
-TEST(wrong_modes)
+/* What encoder, size model and decoder say of a mode. */
+static void check_mode(pz_mode mode, pz_status encoder, pz_status decoder)
 {
-    const pz_mode wrong[] = {
-        {16, PZ_LEVEL_NORMAL, PZ_FORMAT_2, 4}, {32, PZ_LEVEL_NORMAL, PZ_FORMAT_2, 11},
-        {12, PZ_LEVEL_NORMAL, PZ_FORMAT_2, 0}, {16, PZ_LEVEL_NORMAL, 3, 0},
-        {16, PZ_LEVEL_NORMAL, 0, 0},           {16, 1, PZ_FORMAT_1, 8}};
+    static const uint8_t stored[] = {2, 0, 1, 2};
     uint8_t raw[2] = {1, 2}, coded[8];
     size_t bytes;
     pz_stats stats;
 
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        TEST_CONTEXT("mode %zu", i);
-        CHECK_EQ_U64(pz_stream_encode(wrong[i], raw, 2, coded, 8, &bytes), PZ_ERR_ARGUMENT);
-        CHECK_EQ_U64(pz_stream_measure(wrong[i], raw, 2, &stats), PZ_ERR_ARGUMENT);
-        CHECK_EQ_U64(pz_stream_decode(wrong[i], "\2\0\1\2", 4, raw, 2, NULL), PZ_ERR_ARGUMENT);
-    }
-    CHECK_EQ_U64(pz_stream_encode((pz_mode){16, 1, PZ_FORMAT_2, 8}, raw, 2, coded, 8, &bytes),
-                 PZ_ERR_ARGUMENT);
-    CHECK_EQ_U64(pz_stream_decode((pz_mode){16, 1, PZ_FORMAT_2, 8}, "\2\0\1\2", 4, raw, 2, NULL),
-                 PZ_OK);
+    TEST_CONTEXT("w%" PRIu32 " e%" PRIu32 ", format %" PRIu32 ", encodings %" PRIx32,
+                 mode.width_bits, mode.exponent_bits, mode.format, mode.encodings);
+    CHECK_EQ_U64(pz_stream_encode(mode, raw, sizeof raw, coded, sizeof coded, &bytes), encoder);
+    CHECK_EQ_U64(pz_stream_measure(mode, raw, sizeof raw, &stats), encoder);
+    CHECK_EQ_U64(pz_stream_decode(mode, stored, sizeof stored, raw, sizeof raw, NULL), decoder);
+}
+
+/* A mode that no stream can have is refused by all. */
+TEST(wrong_modes)
+{
+    check_mode((pz_mode){16, PZ_LEVEL_NORMAL, 0, 0}, PZ_ERR_ARGUMENT, PZ_ERR_ARGUMENT);
+    check_mode((pz_mode){16, PZ_LEVEL_NORMAL, 3, 0}, PZ_ERR_ARGUMENT, PZ_ERR_ARGUMENT);
+    check_mode((pz_mode){16, 1, PZ_FORMAT_1, 8}, PZ_ERR_ARGUMENT, PZ_ERR_ARGUMENT);
+    for (uint32_t w = 0; w <= 128; w++)
+        for (uint32_t e = 0; e <= 64; e++) {
+            pz_status status = PZ_ERR_ARGUMENT;
+
+            for (unsigned type = 0; type < TYPES; type++)
+                if (types[type].w == w && types[type].e == e)
+                    status = PZ_OK;
+            check_mode((pz_mode){w, PZ_LEVEL_NORMAL, PZ_FORMAT_2, e}, status, status);
+        }
+}
+
+/* There are two; a decoder does not ask for the level. */
+TEST(levels)
+{
+    for (uint32_t encodings = 0; encodings < 1u << PZ_ENCODINGS; encodings++)
+        check_mode((pz_mode){16, encodings, PZ_FORMAT_2, 8},
+                   encodings == PZ_LEVEL_NORMAL || encodings == PZ_LEVEL_FAST ? PZ_OK
+                                                                              : PZ_ERR_ARGUMENT,
+                   PZ_OK);
 }
