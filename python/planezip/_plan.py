@@ -26,7 +26,7 @@ class Planner:
         text = json.dumps(trace).encode()
         c.check(c.lib.pz_trace_parse(text, len(text), byref(self.trace), byref(self.diag)),
                 self.diag)
-        self.ratios = (c_double * max(len(ratios), 1))(*ratios)
+        self.ratios = (c_double * (len(trace["storages"]) + 1))(*ratios) # 0, an error, if too few
         self.setup = c.Setup(trace=self.trace, budget_bytes=budget, search_seed=seed)
         self.setup.platform, self.setup.predicted = pointer(platform), self.ratios
         self.report = c.Report()

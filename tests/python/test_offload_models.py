@@ -2,7 +2,7 @@
 losses, parameters, gradients and random numbers, to the last bit; and what happens when a tier is
 full, a process dies, or several train together.
 
-PZ_RANDOM_MODELS: how many random models, 20 by default.
+PZ_RANDOM_MODELS: which random models, as 20, the default, for the first ones, or as 100-200.
 """
 import gc
 import itertools
@@ -28,7 +28,12 @@ if ready:
 BUDGETS = ("70%", "50%", "30%")
 TIERS = ("memory", "disk")
 STEPS = 20
-RANDOM_MODELS = int(os.environ.get("PZ_RANDOM_MODELS", 20))
+
+
+def random_seeds():
+    """Of the random models that are wanted."""
+    first, _, end = os.environ.get("PZ_RANDOM_MODELS", "20").rpartition("-")
+    return range(int(first or 0), int(end))
 
 
 class Case(unittest.TestCase):
@@ -56,11 +61,13 @@ class Case(unittest.TestCase):
 @needs(ready, "torch with torchvision and transformers")
 class Models(Case):
     def check(self, name):
-        """Budgets and tiers beside one plain training; the last of each swaps all that it can."""
+        """Budgets and tiers beside one plain training; the last ones swap, or drop, all that they
+        can."""
         task = training.TASKS[name]
         plain = training.train(task, STEPS)
         for budget, tier, plan in (*itertools.product(BUDGETS, TIERS, ("auto",)),
-                                   *itertools.product(BUDGETS[:1], TIERS, ("swap",))):
+                                   *itertools.product(BUDGETS[:1], TIERS, ("swap",)),
+                                   (BUDGETS[0], "memory", "drop")):
             with self.subTest(budget=budget, tier=tier, plan=plan):
                 self.check_one(task, plain, budget=budget, tier=tier, plan=plan)
 
@@ -73,10 +80,14 @@ class Models(Case):
 
         within = training.train(task, STEPS, wrap)
         self.assertEqual(within.differences(plain), [])
-        if options["plan"] == "swap":
-            out = made[0].stats()["engine"]["directions"]["out"]
-            self.assertGreater(out["transfers"], STEPS)
+        self.check_moved(made[0].report().seen, options["plan"])
         made[0].close()
+
+    def check_moved(self, seen, plan):
+        """That the last step did what its plan is for."""
+        swapped, dropped = seen.get("swapped", 0), seen.get("dropped", 0)
+        moved = {"swap": swapped, "drop": dropped, "auto": swapped + dropped}[plan]
+        self.assertGreater(moved, 5, seen)
 
     def test_resnet50(self):
         self.check("resnet50")
@@ -97,7 +108,7 @@ class RandomModels(Case):
     def options(self, seed):
         codec = ("planezip2", "planezip", None)[seed // 6 % 3]
         return {"budget": BUDGETS[seed % 3], "tier": TIERS[seed // 3 % 2], "codec": codec,
-                "plan": ("auto", "auto", "swap")[seed // 4 % 3], "seed": seed}
+                "plan": ("auto", "auto", "swap", "drop")[seed // 4 % 4], "seed": seed}
 
     def train(self, seed, within):
         """Losses, gradients, buffers and where the generator stands, after some steps."""
@@ -142,7 +153,7 @@ class RandomModels(Case):
         return loss.detach()
 
     def test_the_same_bits(self):
-        for seed in range(RANDOM_MODELS):
+        for seed in random_seeds():
             with self.subTest(seed=seed):
                 plain, within = self.train(seed, False), self.train(seed, True)
                 self.assertEqual(len(plain), len(within))
@@ -266,40 +277,64 @@ class Distributed(Case):
     PROGRAM = """
         import sys
         import torch, planezip.torch, training
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
         from torch.nn.parallel import DistributedDataParallel
-        rank, port, how, path = int(sys.argv[1]), *sys.argv[2:]
+
+        def sharded(model):
+            mesh = init_device_mesh("cpu", (2,))
+            for part in (*model.down, *model.up, model):
+                fully_shard(part, mesh=mesh)
+            return model
+
+        def whole(tensor):
+            return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+        rank, port, wrapper, how, path = int(sys.argv[1]), *sys.argv[2:]
         torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}",
                                              rank=rank, world_size=2)
         torch.manual_seed(1)
         task = training.TASKS["unet"]
-        model = DistributedDataParallel(task.build().train())
+        model = {"ddp": DistributedDataParallel, "fsdp": FullyShardedDataParallel,
+                 "fsdp2": sharded}[wrapper](task.build().train())
         torch.manual_seed(rank)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
         step = training.step_of(task, model, optimizer)
         if how == "within":
-            step = planezip.torch.offload(model, "40%", log=False)(step)
+            offload = planezip.torch.offload(model, "40%", log=False)
+            step = offload(step)
         losses = []
         for _ in range(6):
             losses.append(step(task.batch()))
             optimizer.step()
-        torch.save([*losses, *model.state_dict().values()], path)
+        if how == "within":
+            seen = offload.report().seen
+            assert seen.get("swapped", 0) + seen.get("dropped", 0) > 5, seen
+        torch.save([*losses, *map(whole, model.state_dict().values())], path)
         torch.distributed.destroy_process_group()
         """
 
-    def run_ranks(self, port, how):
+    def run_ranks(self, port, wrapper, how):
         paths = [self.folder / f"{how}{rank}" for rank in range(2)]
-        ranks = [self.python(self.PROGRAM, str(rank), str(port), how, str(path))
+        ranks = [self.python(self.PROGRAM, str(rank), str(port), wrapper, how, str(path))
                  for rank, path in enumerate(paths)]
         self.assertEqual([rank.wait(300) for rank in ranks], [0, 0])
         return [torch.load(path) for path in paths]
 
-    def test_two_ranks(self):
+    def check(self, wrapper):
         port = 20000 + os.getpid() % 20000
-        plain, within = (self.run_ranks(port + i, how) for i, how in enumerate(("plain", "within")))
+        plain, within = (self.run_ranks(port + i, wrapper, how)
+                         for i, how in enumerate(("plain", "within")))
         for rank in range(2):
             self.assertTrue(all(map(training.same, plain[rank], within[rank])))
         # What ranks exchange is what they share: parameters, not losses.
         self.assertFalse(training.same(plain[0][0], plain[1][0]))
+
+    def test_data_parallel(self):
+        self.check("ddp")
+
+    def test_fully_sharded(self):
+        self.check("fsdp2")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import torch
 def parts(tensor):
     """The plain tensors that a tensor consists of, most often itself."""
     if hasattr(tensor, "__tensor_flatten__"):
-        return [part for name in tensor.__tensor_flatten__()[0]
-                for part in parts(getattr(tensor, name))]
+        inner = (getattr(tensor, name) for name in tensor.__tensor_flatten__()[0])
+        return [part for one in inner if isinstance(one, torch.Tensor) for part in parts(one)]
     if tensor.layout is torch.strided:
         return [tensor]
     if tensor.layout is torch.sparse_coo:

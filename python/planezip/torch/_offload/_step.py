@@ -34,6 +34,13 @@ class PassState:
         self.seen = collections.Counter()
 
 
+def is_parameter(tensor):
+    """Whether a tensor is, or is a view of, what is trained.  Whoever shards parameters gives their
+    memory free, and makes others of them, while modules run."""
+    base = tensor if tensor._base is None else tensor._base
+    return type(base) is torch.nn.Parameter or (base.requires_grad and base.is_leaf)
+
+
 class Step:
     """One step.  store: where swapped tensors go; schedules: one per pass, the last one serves all
     that follow; persistent: ids of storages that outlive the step."""
@@ -87,7 +94,7 @@ class Step:
             self.now.seen["special"] += 1
             return tensor.detach()
         storage = tensor.untyped_storage()
-        if id(storage) in self.outlive or (tensor.requires_grad and tensor.is_leaf):
+        if id(storage) in self.outlive or is_parameter(tensor):
             self.now.seen["persistent"] += 1
             return Kept(tensor)
         if in_backward() != -1: # of a gradient, or of what is computed again

@@ -143,10 +143,12 @@ def kinds(record, ops, movable, forward):
     made in the forward pass and are there in the backward pass."""
     read_later = {key for op in ops[forward:] for key in op.reads}
     made = {key for op in ops[:forward] for key in op.writes}
+    written = made | {key for op in ops[forward:] for key in op.writes}
     storages, held = {}, set()
     for key, old in record.storages.items():
         kind = old.kind
-        if kind is None and (not old.fresh or (key in read_later & made and key not in movable)):
+        stays = key in read_later & made and key not in movable
+        if kind is None and (stays or not old.fresh or key not in written):
             kind = "buffer"
             if old.fresh:
                 held.add(key)
