@@ -147,7 +147,7 @@ typedef struct pz_ibp_cache pz_ibp_cache;
 typedef struct pz_ibp_cache_options {
     size_t size;           /* sizeof(pz_ibp_cache_options) */
     size_t budget_bytes;   /* of the places; 12 bytes for each and 4 for each row come to it */
-    size_t place_bytes;    /* 0: the size in which most rows fit the budget, by a sample of them */
+    size_t place_bytes;    /* 0: what gives most hits where few rows are used most */
     size_t transfer_bytes; /* what is moved of a row is a multiple of this; 0: 1 */
     bool unpacked;         /* rows are in it as they are; place_bytes is then those of a row */
 } pz_ibp_cache_options;

@@ -1,5 +1,6 @@
 /* A cache of rows that stay packed, or are unpacked, in places of the same size; which row has to
  * make room is found by the clock algorithm. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,8 +51,9 @@ static size_t sample_sizes(const pz_ibp_rows *rows, const struct pzi_ibp_to *to,
     return count;
 }
 
-/* The size of which a budget has most places that rows fit: more rows fit larger ones. */
-static size_t best_place(const pz_ibp_rows *rows, const struct pzi_ibp_to *to)
+/* Of sizes of places, the best one for a budget: smaller ones have more places, larger ones are for
+ * more rows.  Where look-ups are skewed, hits grow as the logarithm of the places. */
+static size_t best_place(const pz_ibp_rows *rows, size_t budget_bytes, const struct pzi_ibp_to *to)
 {
     const size_t row_bytes = rows->table->row_bytes;
     size_t sizes[SAMPLE_ROWS], best = row_bytes;
@@ -59,16 +61,19 @@ static size_t best_place(const pz_ibp_rows *rows, const struct pzi_ibp_to *to)
     double best_score = 0;
 
     for (size_t i = 0; i < count; i++) {
+        const size_t rounded = (sizes[i] + PLACE_UNIT_BYTES - 1) / PLACE_UNIT_BYTES;
         const size_t bytes =
-            (sizes[i] + PLACE_UNIT_BYTES - 1) / PLACE_UNIT_BYTES * PLACE_UNIT_BYTES;
-        const double score = (double)(i + 1) / (double)bytes;
+            rounded * PLACE_UNIT_BYTES < row_bytes ? rounded * PLACE_UNIT_BYTES : row_bytes;
+        const double share = (double)(i + 1) / (double)count;
+        const double places = fmin((double)(budget_bytes / bytes), share * (double)rows->count);
+        const double score = share * log1p(places);
 
-        if (score > best_score && bytes < row_bytes) {
+        if (score > best_score) {
             best = bytes;
             best_score = score;
         }
     }
-    return best_score * (double)row_bytes > 1 ? best : row_bytes;
+    return best;
 }
 
 static pz_status place_bytes_of(const pz_ibp_rows *rows, const pz_ibp_cache_options *options,
@@ -83,7 +88,7 @@ static pz_status place_bytes_of(const pz_ibp_rows *rows, const pz_ibp_cache_opti
     raw = malloc(rows->table->row_bytes);
     if (raw == NULL)
         return PZ_ERR_MEMORY;
-    *bytes = best_place(rows, &(struct pzi_ibp_to){raw, raw});
+    *bytes = best_place(rows, options->budget_bytes, &(struct pzi_ibp_to){raw, raw});
     free(raw);
     return PZ_OK;
 }
