@@ -64,8 +64,9 @@ static size_t best_place(const pz_ibp_rows *rows, size_t budget_bytes, const str
         const size_t rounded = (sizes[i] + PLACE_UNIT_BYTES - 1) / PLACE_UNIT_BYTES;
         const size_t bytes =
             rounded * PLACE_UNIT_BYTES < row_bytes ? rounded * PLACE_UNIT_BYTES : row_bytes;
+        const size_t room = budget_bytes / bytes;
         const double share = (double)(i + 1) / (double)count;
-        const double places = fmin((double)(budget_bytes / bytes), share * (double)rows->count);
+        const double places = fmin((double)room, share * (double)rows->count);
         const double score = share * log1p(places);
 
         if (score > best_score) {
