@@ -9,6 +9,7 @@
 enum {
     STAGES = 4,
     ROW = 5,         /* longest row of neighbours that is changed at once */
+    NEAR = 10,       /* how far away a neighbour to exchange with may be */
     TRIES = 4,       /* to find a tensor with another action */
     CHECK_EVERY = 64 /* evaluations between two looks at price and clock */
 };
@@ -41,6 +42,7 @@ struct search {
     size_t n_tensors;
     pz_replay mode;
     size_t n_actions;       /* 3, or 4 where something can be compressed in place */
+    size_t most_actions;    /* that of the later stages */
     double ns, above_bytes; /* of the plan that the search is at */
     double heat_ns;
     double most_price;
@@ -114,13 +116,24 @@ static int32_t random_tensor(struct search *s)
     return s->tensors[random_below(s, s->n_tensors)];
 }
 
-/* Two tensors exchange their actions, which are likely to differ. */
+/* A tensor that was produced soon before or after the one at a place of the list, or it itself. */
+static int32_t neighbour(struct search *s, size_t place)
+{
+    const size_t first = place > NEAR ? place - NEAR : 0;
+    const size_t last = place + NEAR < s->n_tensors ? place + NEAR : s->n_tensors - 1;
+    return s->tensors[first + random_below(s, last - first + 1)];
+}
+
+/* Two tensors exchange their actions, which are likely to differ.  Half of the time they are
+ * neighbours, whose copies have nearly the same windows. */
 static void exchange(struct search *s)
 {
-    const int32_t a = random_tensor(s);
-    int32_t b = random_tensor(s);
-    for (int k = 0; k < TRIES && s->actions[b] == s->actions[a]; k++)
-        b = random_tensor(s);
+    const bool near = random_below(s, 2) == 0;
+    const size_t place = random_below(s, s->n_tensors);
+    const int32_t a = near ? s->tensors[place] : random_tensor(s);
+    int32_t b = a;
+    for (int k = 0; k <= TRIES && s->actions[b] == s->actions[a]; k++)
+        b = near ? neighbour(s, place) : random_tensor(s);
     const pz_action of_a = s->actions[a], of_b = s->actions[b];
     if (!can_have(s, a, of_b) || !can_have(s, b, of_a))
         return;
@@ -253,6 +266,8 @@ static void run_search(struct search *s, const pzi_search_limits *limits, double
             return;
         if ((int)(done * STAGES) != stage) {
             stage = (int)(done * STAGES);
+            /* Compression in place moves little at a time: it comes last. */
+            s->n_actions = stage == 0 ? PZ_COMPRESS : s->most_actions;
             start_stage(s);
         }
         const double rest = (1 - done) * (1 - done);
@@ -291,11 +306,11 @@ pz_status pzi_search(pzi_eval *eval, const pzi_search_limits *limits, pzi_found 
         .info = info,
         .random = limits->seed,
         .mode = limits->mode,
-        .n_actions = PZ_COMPRESS,
+        .most_actions = PZ_COMPRESS,
     };
     for (size_t i = 0; i < trace->n_saved; i++)
         if (eval->clock.pack_frees[i] > 0)
-            s.n_actions = PZ_ACTIONS;
+            s.most_actions = PZ_ACTIONS;
     const double overhead_ns = (double)(found->ns - unlimited_ns);
     if (overhead_ns <= 0 || trace->n_saved == 0 || peak <= (double)eval->budget_bytes)
         return PZ_OK;
