@@ -84,6 +84,10 @@ class Embeddings(unittest.TestCase):
                     embedding(max_norm=1.0))),
                 (ValueError, "freeze it with requires_grad_",
                  lambda: planezip.torch.PackedEmbedding(torch.nn.Embedding(4, 4))),
+                (TypeError, "the embedding is a Linear",
+                 lambda: planezip.torch.PackedEmbedding(torch.nn.Linear(2, 2))),
+                (ValueError, "has no data", lambda: packed.set_extra_state(
+                    {"table": 1, "offsets": 1, "shape": 1, "dtype": 1})),
                 (ValueError, "expected are two dimensions",
                  lambda: planezip.torch.PackedEmbedding(torch.zeros(4))),
                 (ValueError, "padding_idx is 4, but",

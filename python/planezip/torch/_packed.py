@@ -34,6 +34,9 @@ def as_tensor(data):
 
 def rows_of(state):
     """The packed rows of a state_dict."""
+    missing = {"table", "data", "offsets", "shape", "dtype"} - set(state)
+    if missing:
+        raise ValueError(f"planezip: the state of a packed weight has no {sorted(missing)[0]}")
     return Rows.restore(Table.of_bytes(state["table"]), state["dtype"], state["shape"],
                         bytes_of(state["data"]), bytes_of(state["offsets"]))
 
@@ -91,6 +94,9 @@ class PackedEmbedding(Packed):
                                  "they are looked up; packed rows do not change")
             weight = embedding.weight
             padding_idx = embedding.padding_idx if padding_idx is None else padding_idx
+        elif not isinstance(embedding, torch.Tensor):
+            raise TypeError(f"planezip: the embedding is a {type(embedding).__name__}, expected is "
+                            "an nn.Embedding or a tensor")
         if weight.dim() != 2:
             raise ValueError(f"planezip: the weight has shape {tuple(weight.shape)}, expected are "
                              "two dimensions")
@@ -171,6 +177,7 @@ def pack_linears(module, *, least_bytes=1 << 16, threads=1):
 
     While a layer is at work, a thread unpacks the weight of the one that came next in the last
     pass, so that two are unpacked at a time.  least_bytes: smaller weights stay as they are.
+    A weight that another module shares, as an embedding that of the output, stays there too.
     """
     found = [(parent, name, layer) for parent in module.modules()
              for name, layer in parent._modules.items() # also those that are there twice
