@@ -47,7 +47,7 @@ TASKS = {
     "resnet50": training.Task(training.TASKS["resnet50"].build, training.images(8, 128, 10),
                               training.classify),
     "gpt2": training.Task(lambda: training.gpt2(4, 768, 12, TOKENS, VOCABULARY),
-                          lambda: torch.randint(0, VOCABULARY, (4, TOKENS)), training.next_token),
+                          lambda: torch.randint(0, VOCABULARY, (2, TOKENS)), training.next_token),
 }
 SHORT = {"gpt2": training.TASKS["gpt2"]}
 MIB = 1 << 20
@@ -388,7 +388,7 @@ def main():
     parser.add_argument("--short", action="store_true", help="one small model, disk and one link")
     parser.add_argument("--results", type=Path, help="a folder for runtime.json and runtime.md")
     options = parser.parse_args()
-    options.steps = options.steps or (3 if options.short else 7)
+    options.steps = options.steps or (3 if options.short else 5)
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // 2)) # the others are the codec's
     print(machine(options))
     show(HEAD)
