@@ -67,7 +67,8 @@ static void warn_about_origin(const planned *self)
     if (info->platform[0] != '\0' && strcmp(info->platform, world->platform.name) != 0)
         warn("%s: it was made for platform %s, and runs on %s", self->file, info->platform,
              world->platform.name);
-    if (strncmp(info->model, world->info.model, sizeof info->model - 1) != 0)
+    if (info->model[0] != '\0' &&
+        strncmp(info->model, world->info.model, sizeof info->model - 1) != 0)
         warn("%s: it was made for model '%s', and runs with the trace of '%s'", self->file,
              info->model, world->info.model);
 }
@@ -106,6 +107,8 @@ int planned_fail(const planned *self, pz_status result, const pz_diag *diag)
 {
     const planned_options *options = self->world->options;
 
+    if (result == PZ_ERR_INFEASIBLE)
+        planned_warn(self);
     if (result == PZ_ERR_MEANING) /* neither is the plan's fault */
         return fail_run(options->trace, options->platform, result, diag);
     return fail_status(self->file, result, diag);

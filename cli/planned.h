@@ -56,7 +56,8 @@ int planned_read(const planned_world *world, const char *file, planned *self);
  * made for. */
 void planned_warn(const planned *self);
 
-/* The exit status of a run that failed, with its message. */
+/* The exit status of a run that failed, with its message, and with that warning if the plan did not
+ * fit. */
 int planned_fail(const planned *self, pz_status result, const pz_diag *diag);
 
 #endif

@@ -15,6 +15,14 @@ typedef struct search_options {
     uint64_t slot_bytes;
 } search_options;
 
+static inline const char *search_parse_slot(const char *text, void *target)
+{
+    uint64_t *bytes = target;
+    const char *problem = units_parse_bytes(text, bytes);
+
+    return problem == NULL && *bytes == 0 ? "it must be greater than 0" : problem;
+}
+
 /* clang-format off */
 #define SEARCH_OPTIONS(search) \
     OPTION(0, "search-plans", "N", option_count, &(search).evaluations, \
@@ -27,7 +35,7 @@ typedef struct search_options {
            "who may compress tensors in device memory: none (default),\n" \
            "spare (the engine, with what swaps leave of it), second (another\n" \
            "engine) or software"), \
-    OPTION(0, "slot", "SIZE", option_size, &(search).slot_bytes, \
+    OPTION(0, "slot", "SIZE", search_parse_slot, &(search).slot_bytes, \
            "size of the slots that they then lie in (64KiB)")
 /* clang-format on */
 

@@ -33,7 +33,7 @@ assert len(same) > 20 and all(a[key] == b[key] for key in same), (a, b)'
         --plan plan.json -v
     prints "lists storages" '^storage '
     refuse 1 "a budget that the plan does not fit" simulate --trace "$tiny" --plan plan.json \
-        --platform A --budget 20%
+        --ratios "$tiny_ratios" --platform A --budget 20%
     check "with one piece of advice" test "$(grep -o 'raise the budget' err.txt | wc -l)" -eq 1
     run 0 "no ratios" simulate --trace "$tiny" --plan plan.json --platform A
     prints "it says so" '^ratios  *none; every ratio is 1'
@@ -191,6 +191,8 @@ says "says so" 'no software codec that could'
 sed 's/"compress": *"second",//' packed.json >unnamed.json
 refuse 1 "a plan without who compresses" simulate --trace "$tiny" --platform A --plan unnamed.json
 says "the field is named" 'who compresses tensors (compress)'
+run 1 "a plan that needs its ratios" simulate --trace "$tiny" --platform A --plan packed.json
+says "without them it is said why it may not fit" 'packed.json: without --ratios every ratio is 1'
 refuse 2 "nobody known" plan --trace "$tiny" --platform A --budget 60% --compress third
 run 0 "a search by the clock" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0.05
 refuse 2 "no time to search" plan --trace "$tiny" --platform A --budget 75% --search-seconds 0
@@ -200,6 +202,8 @@ for seconds in 1e300 1e7 nan inf -1; do
 done
 refuse 2 "a search with two ends" plan --trace "$tiny" --platform A --budget 75% \
     --search-plans 100 --search-seconds 1
+refuse 2 "slots without bytes" plan --trace "$tiny" --platform A --budget 75% --compress spare \
+    --slot 0
 refuse 2 "slots of nothing" plan --trace "$tiny" --platform A --budget 75% --slot 4096
 for search in "--search-plans 100" "--search-seconds 1" "--search-seed 1" "--compress spare"; do
     # shellcheck disable=SC2086 # an option and its value
