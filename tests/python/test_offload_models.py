@@ -4,6 +4,7 @@ full, a process dies, or several train together.
 
 PZ_RANDOM_MODELS: which random models, as 20, the default, for the first ones, or as 100-200.
 """
+import contextlib
 import gc
 import itertools
 import os
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import warnings
 from pathlib import Path
 
 from support import needs, optional
@@ -270,6 +272,81 @@ class Memory(Case):
                 self.assertLess(len(gc.get_objects()) - objects, 200)
                 self.assertLess(resident_bytes() - resident, 8 << 20)
                 self.assertEqual(offload.stats()["engine"]["swaps"], 0)
+
+
+class Special(torch.Tensor if torch else object):
+    """A tensor of a class that nobody here knows."""
+
+
+@needs(ready, "torch with torchvision and transformers")
+class Together(Case):
+    """With what else changes how autograd saves."""
+    def results(self, around, loss, weight, steps=4):
+        """Losses and gradients of some steps."""
+        torch.manual_seed(1)
+        found = []
+        for _ in range(steps):
+            weight.grad = None
+            with around:
+                made = loss(torch.randn(64, 256))
+                made.backward()
+            found += [made.detach(), weight.grad]
+        return found
+
+    def check(self, loss, weight, **options):
+        """The report of the last step, whose results are those of plain training."""
+        around = self.offload(None, **options)
+        plain = self.results(contextlib.nullcontext(), loss, weight)
+        within = self.results(around, loss, weight)
+        self.assertTrue(all(map(training.same, plain, within)))
+        return around.report()
+
+    def weight(self):
+        return torch.randn(256, 256, requires_grad=True)
+
+    def test_subclasses_stay(self):
+        weight = self.weight()
+
+        def loss(batch):
+            return (batch @ weight).as_subclass(Special).sin().square().sum().as_subclass(
+                torch.Tensor)
+
+        for plan in ("swap", "drop"):
+            self.assertGreater(self.check(loss, weight, plan=plan).seen["special"], 0)
+
+    def test_tiny_ones_stay(self):
+        around, weight = self.offload(None, plan="swap"), self.weight()
+        self.results(around, lambda batch: (batch @ weight)[0, :64].clone().sin().sum(), weight, 1)
+        self.assertGreater(around.report().seen["tiny"], 0)
+
+    def test_vmap(self):
+        weight = self.weight()
+
+        def loss(batch):
+            return torch.vmap(lambda row: (row @ weight).sin() * row)(batch).square().sum()
+
+        self.assertGreater(self.check(loss, weight, plan="swap").seen["swapped"], 0)
+        self.assertGreater(self.check(loss, weight, plan="drop").seen["dropped"], 0)
+
+    def test_function_transforms_are_refused(self):
+        """By PyTorch itself, in so many words; the next step is well again."""
+        weight = self.weight()
+        around = self.offload(None, plan="swap")
+        with self.assertRaisesRegex(RuntimeError, "saved tensor hooks"), around:
+            torch.func.grad(lambda x: (x @ weight).sin().sum())(torch.ones(64, 256))
+        self.results(around, lambda batch: (batch @ weight).sin().sum(), weight)
+
+    def test_compiled(self):
+        """What a compiled function saves is swapped, or dropped, too."""
+        model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(),
+                                    torch.nn.Dropout(0.1), torch.nn.Linear(256, 256))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore") # about hooks, and what PyTorch itself uses
+            compiled = torch.compile(model, backend="aot_eager")
+            for plan in ("swap", "drop"):
+                report = self.check(lambda batch: compiled(batch).square().sum(), model[0].weight,
+                                    plan=plan)
+                self.assertGreater(report.seen["swapped" if plan == "swap" else "dropped"], 0)
 
 
 @needs(ready, "torch with torchvision and transformers")
