@@ -245,6 +245,16 @@ PZI_INLINE void pack_block(const pz_ibp_table *table, const uint8_t *raw, struct
     s->k += BLOCK_WORDS;
 }
 
+/* A block of which all words participate. */
+PZI_INLINE void pack_wide_block(const pz_ibp_table *table, const uint8_t *raw, struct packing *s,
+                                uint8_t *row)
+{
+    for (size_t end = s->k + BLOCK_WORDS; s->k < end; s->k++)
+        append(s, row,
+               extract_word(table, s->k, UINT64_MAX, UINT64_MAX, 64, pzi_load_le64(raw + 8 * s->k)),
+               table->start[s->k + 1] - table->start[s->k]);
+}
+
 PZI_INLINE void pack_blocks(const pz_ibp_table *table, const uint8_t *raw, uint8_t *row,
                             struct packing *s, size_t last)
 {
@@ -254,7 +264,10 @@ PZI_INLINE void pack_blocks(const pz_ibp_table *table, const uint8_t *raw, uint8
     while (s->k + BLOCK_WORDS <= table->words && s->bit + block_bits <= last) {
         if (block_is_clean(table, s->k, raw)) {
             mark_groups(table, row, s->k, all, 64);
-            pack_block(table, raw, s, row);
+            if (table->one_load)
+                pack_block(table, raw, s, row);
+            else
+                pack_wide_block(table, raw, s, row);
         } else {
             pack_words(table, raw, row, s, row, last, 64, s->k + BLOCK_WORDS);
         }
@@ -275,7 +288,7 @@ PZI_INLINE size_t pack_lanes(const pz_ibp_table *table, const uint8_t *raw, uint
     if (room >= AT_ONCE_BYTES) {
         const size_t last = 8 * (room - AT_ONCE_BYTES) + 7;
 
-        if (lane == 64 && table->one_load)
+        if (lane == 64 && (table->one_load || table->group_words != 0))
             pack_blocks(table, raw, row, &s, last);
         pack_words(table, raw, row, &s, row, last, lane, table->words);
     }
@@ -347,16 +360,16 @@ PZI_INLINE void unpack_words(const pz_ibp_table *table, const uint8_t *map, cons
     *s = own;
 }
 
-/* Words that participate, of which each fits one load. */
+/* Words that participate.  one_load: table->one_load, known where this is called. */
 PZI_INLINE void unpack_clean(const pz_ibp_table *table, const uint8_t *row, struct unpacking *s,
-                             const struct pzi_ibp_to *to, size_t words)
+                             const struct pzi_ibp_to *to, size_t words, bool one_load)
 {
     const size_t base = s->bit - table->start[s->k], end = s->k + words;
 
 #pragma GCC unroll 8
     for (size_t k = s->k; k < end; k++) {
         const size_t bit = base + table->start[k];
-        const uint64_t x = pzi_load_le64(row + bit / 8) >> bit % 8;
+        const uint64_t x = one_load ? pzi_load_le64(row + bit / 8) >> bit % 8 : bits_at(row, bit);
 
         pzi_store_le64(to->raw + 8 * k,
                        deposit_word(table, k, UINT64_MAX, UINT64_MAX, 64, x) | table->value[k]);
@@ -367,13 +380,13 @@ PZI_INLINE void unpack_clean(const pz_ibp_table *table, const uint8_t *row, stru
 
 /* A block of which some group does not participate. */
 PZI_INLINE void unpack_mixed(const pz_ibp_table *table, const uint8_t *row, unsigned map,
-                             struct unpacking *s, const struct pzi_ibp_to *to)
+                             struct unpacking *s, const struct pzi_ibp_to *to, bool one_load)
 {
     const size_t in_group = (size_t)1 << table->group_words;
 
     for (size_t end = s->k + BLOCK_WORDS; s->k < end; map >>= 1) {
         if (map & 1) {
-            unpack_clean(table, row, s, to, in_group);
+            unpack_clean(table, row, s, to, in_group, one_load);
             continue;
         }
         for (size_t i = 0; i < in_group; i++, s->k++, s->bit += 64)
@@ -385,7 +398,8 @@ PZI_INLINE void unpack_mixed(const pz_ibp_table *table, const uint8_t *row, unsi
  * whole, so that the branch can be foreseen.  Of row, limit bytes are there; map belongs to its
  * beginning. */
 PZI_INLINE void unpack_blocks(const pz_ibp_table *table, const uint8_t *map, const uint8_t *row,
-                              size_t limit, struct unpacking *s, const struct pzi_ibp_to *to)
+                              size_t limit, struct unpacking *s, const struct pzi_ibp_to *to,
+                              bool one_load)
 {
     const unsigned groups = BLOCK_WORDS >> table->group_words, all = (1u << groups) - 1;
     struct unpacking own = *s;
@@ -396,10 +410,10 @@ PZI_INLINE void unpack_blocks(const pz_ibp_table *table, const uint8_t *map, con
         const size_t last = own.bit + (table->start[own.k + BLOCK_WORDS - 1] - table->start[own.k]);
 
         __builtin_prefetch(to->next + own.bit / 8);
-        if (here == all && last / 8 + 8 <= limit)
-            unpack_clean(table, row, &own, to, BLOCK_WORDS);
+        if (here == all && last / 8 + AT_ONCE_BYTES - one_load <= limit)
+            unpack_clean(table, row, &own, to, BLOCK_WORDS, one_load);
         else if (own.bit / 8 + 8 * BLOCK_WORDS + AT_ONCE_BYTES <= limit)
-            unpack_mixed(table, row, here, &own, to);
+            unpack_mixed(table, row, here, &own, to, one_load);
         else
             break;
     }
@@ -423,7 +437,9 @@ PZI_INLINE pz_status unpack_lanes(const pz_ibp_table *table, const struct pzi_ib
     if (table->groups % 8 != 0 && row[table->map_bytes - 1] >> table->groups % 8 != 0)
         return PZ_ERR_PADDING;
     if (lane == 64 && table->one_load)
-        unpack_blocks(table, row, row, limit, &s, to);
+        unpack_blocks(table, row, row, limit, &s, to, true);
+    else if (lane == 64 && table->group_words != 0) /* else branches cannot be foreseen */
+        unpack_blocks(table, row, row, limit, &s, to, false);
     if (limit - s.bit / 8 > END_BYTES)
         unpack_words(table, row, row, 8 * (limit - AT_ONCE_BYTES) + 7, &s, to, lane, table->words);
     done = s.bit / 8;
@@ -431,7 +447,7 @@ PZI_INLINE pz_status unpack_lanes(const pz_ibp_table *table, const struct pzi_ib
     s.bit %= 8;
     memcpy(end, row + done, left);
     if (lane == 64 && table->one_load)
-        unpack_blocks(table, row, end, END_BYTES, &s, to);
+        unpack_blocks(table, row, end, END_BYTES, &s, to, true);
     unpack_words(table, row, end, 8 * END_BYTES, &s, to, lane, table->words);
     if (s.k == table->words && table->tail_bytes != 0 && s.bit <= 8 * END_BYTES)
         store_tail(to->raw + 8 * s.k, table->tail_bytes,
