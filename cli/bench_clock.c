@@ -12,7 +12,9 @@
 
 const char *bench_clock_name(bench_clock clock)
 {
-    return clock == BENCH_CPU ? "cpu" : "wall";
+    static const char *const names[] = {"cpu", "wall", "device"};
+
+    return names[clock];
 }
 
 double bench_clock_now(bench_clock clock)

@@ -6,12 +6,12 @@
 #include <stddef.h>
 
 /* One thread is timed by the processor time that it takes, which on a busy machine is still what an
- * idle one would show as time; several by the time that passes. */
-typedef enum bench_clock { BENCH_CPU, BENCH_WALL } bench_clock;
+ * idle one would show as time; several by the time that passes; a device has its own clock. */
+typedef enum bench_clock { BENCH_CPU, BENCH_WALL, BENCH_DEVICE } bench_clock;
 
-const char *bench_clock_name(bench_clock clock); /* "cpu" or "wall" */
+const char *bench_clock_name(bench_clock clock); /* "cpu", "wall" or "device" */
 
-/* Seconds since some moment. */
+/* Seconds since some moment; not of a device. */
 double bench_clock_now(bench_clock clock);
 
 /* Sorts values.  Of an even count, the upper one of the two in the middle. */

@@ -61,6 +61,14 @@ static void put_cycles(table *results, double core_hz, double bps)
         table_none(results);
 }
 
+static void put_ns(table *results, double ns)
+{
+    if (ns > 0)
+        table_int(results, lround(ns));
+    else
+        table_none(results);
+}
+
 static void put_row(table *results, const bench_report *self, const bench_row *line)
 {
     const bench_result *result = &line->result;
@@ -87,8 +95,8 @@ static void put_row(table *results, const bench_report *self, const bench_row *l
         put_real(results, bps[i] / line->memcpy_bps);
     for (size_t i = 0; i < LENGTH(bps); i++)
         put_cycles(results, self->core_hz, bps[i]);
-    table_int(results, lround(result->encode_call_ns));
-    table_int(results, lround(result->decode_call_ns));
+    put_ns(results, result->encode_call_ns);
+    put_ns(results, result->decode_call_ns);
 }
 
 /* The name of the processor; "unknown" where the system does not tell it in this way. */

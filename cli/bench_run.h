@@ -23,7 +23,7 @@ typedef struct bench_result {
     size_t coded_bytes;
     double measure_bps; /* of the size model; 0: it has none */
     double encode_bps, decode_bps;
-    double encode_call_ns, decode_call_ns; /* of a call for 256 bytes */
+    double encode_call_ns, decode_call_ns; /* of a call for 256 bytes; 0: not timed */
 } bench_result;
 
 /* Prints its errors. */

@@ -2,6 +2,7 @@
  * machine has, all in one run. */
 #include "bench_choice.h"
 #include "bench_data.h"
+#include "bench_device.h"
 #include "bench_report.h"
 #include "bench_run.h"
 #include "commands.h"
@@ -13,13 +14,14 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SIZE_DEFAULT = 64 << 20, SIZE_MAX_BYTES = 1 << 30, RUNS_DEFAULT = 5 };
 
 static struct {
     tensors_options file;
     bench_wishes wishes;
-    const char *index;
+    const char *index, *device, *driver;
     uint64_t size_bytes, runs;
     bool csv, json;
 } options = {.size_bytes = SIZE_DEFAULT, .runs = RUNS_DEFAULT};
@@ -50,6 +52,14 @@ static const char *parse_runs(const char *text, void *target)
     return NULL;
 }
 
+static const char *parse_device(const char *text, void *target)
+{
+    if (strcmp(text, "cuda") != 0 && strcmp(text, "opencl") != 0)
+        return "it must be cuda or opencl";
+    *(const char **)target = text;
+    return NULL;
+}
+
 static const option bench_options[] = {
     OPTION('d', "dtype", "TYPE", option_dtype, &options.file.dtype,
            "type of the elements of raw files, and of .npy files\n"
@@ -71,6 +81,12 @@ static const option bench_options[] = {
                 "all cores; by default 1, 2, 4, ... up to all cores"),
     OPTION_LIST('p', "profile", "LIST", option_words, &options.wishes.profiles,
                 "symbol widths: native (default) or paper, as in compress"),
+    OPTION(0, "device", "KIND", parse_device, &options.device,
+           "time our codecs on the first device of cuda or opencl,\n"
+           "from and to its memory, and nothing else"),
+    OPTION(0, "driver", "FILE", option_text, &options.driver,
+           "the library of that, and of its compiler, instead of the\n"
+           "system's"),
     OPTION(0, "size", "SIZE", parse_size, &options.size_bytes,
            "bytes that are coded at once, 64MiB by default"),
     OPTION(0, "runs", "N", parse_runs, &options.runs,
@@ -89,11 +105,14 @@ static struct {
     double core_hz;
     bench_row *rows;
     size_t count;
+    bench_device *device; /* NULL: this processor */
 } bench;
 
 static int add_row(const bench_codec *codec, bench_row line)
 {
-    int status = bench_run(&bench.buffers, codec, line.clock, &line.result);
+    int status = line.clock == BENCH_DEVICE
+                     ? bench_device_run(bench.device, codec, &line.result)
+                     : bench_run(&bench.buffers, codec, line.clock, &line.result);
 
     if (status != STATUS_OK)
         return status;
@@ -143,6 +162,15 @@ static int run_threads(const bench_set *set, bench_codec *codec)
     return status;
 }
 
+static int run_device(const bench_set *set, const bench_codec *codec)
+{
+    return add_row(codec, (bench_row){.set = set,
+                                      .isa = bench_device_name(bench.device),
+                                      .width_bits = codec->mode.width_bits,
+                                      .threads = 1,
+                                      .clock = BENCH_DEVICE});
+}
+
 static bool same_mode(pz_mode a, pz_mode b)
 {
     return a.width_bits == b.width_bits && a.encodings == b.encodings && a.format == b.format &&
@@ -175,6 +203,10 @@ static int run_ours(const bench_set *set, const char *name)
         if (!is_new(name, set->dtype, i))
             continue;
         bench_codec_ours(name, choice->profiles[i], set->dtype, &codec);
+        if (bench.device != NULL) {
+            status = run_device(set, &codec);
+            continue;
+        }
         status = run_isas(set, &codec);
         if (status == STATUS_OK)
             status = run_threads(set, &codec);
@@ -215,7 +247,8 @@ static bool is_for_peers(const bench_set *set)
 static int run_set(size_t index)
 {
     const bench_set *set = &bench.sets.list[index];
-    const size_t peer_count = is_for_peers(set) ? bench.choice.peer_count : 0;
+    const size_t peer_count =
+        bench.device == NULL && is_for_peers(set) ? bench.choice.peer_count : 0;
     int status = STATUS_OK;
 
     bench_fill(set, bench.buffers.raw, bench.buffers.raw_bytes);
@@ -243,6 +276,8 @@ static int run_sets(void)
 
     own(&bench, release_rows);
     bench_buffers_make(&bench.buffers, (size_t)options.size_bytes, (unsigned)options.runs);
+    if (options.device != NULL)
+        status = bench_device_open(options.device, options.driver, &bench.buffers, &bench.device);
     bench.memcpy_bps = memory_keep(bench.sets.count, sizeof *bench.memcpy_bps);
     bench.copy_bps = memory_keep(bench.sets.count, sizeof *bench.copy_bps);
     for (size_t i = 0; i < bench.sets.count && status == STATUS_OK; i++)
@@ -260,7 +295,8 @@ static void show(void)
                                  .copy_bps = bench_median(bench.copy_bps, bench.sets.count),
                                  .core_hz = bench.core_hz,
                                  .missing_peers = bench.choice.missing_peers,
-                                 .missing_count = bench.choice.missing_count};
+                                 .missing_count =
+                                     bench.device == NULL ? bench.choice.missing_count : 0};
 
     if (options.csv)
         bench_report_csv(&report);
@@ -293,8 +329,16 @@ static int run(char **files, size_t count)
                             "files with their --dtype");
     if (status == STATUS_OK && options.index != NULL && (count > 0 || options.file.dtype != 0))
         status = fail_usage("--index takes no files and no --dtype");
+    if (status == STATUS_OK && options.driver != NULL && options.device == NULL)
+        status = fail_usage("--driver is that of a --device, which is missing");
+    if (status == STATUS_OK && options.device != NULL &&
+        (options.wishes.isas.count > 0 || options.wishes.threads.count > 0))
+        status = fail_usage("--isa and --threads are of this processor, not of a --device");
     if (status == STATUS_OK)
         status = bench_choose(&options.wishes, &bench.choice);
+    if (status == STATUS_OK && options.device != NULL && options.wishes.codecs.count > 0 &&
+        bench.choice.peer_count + bench.choice.missing_count > 0)
+        status = fail_usage("only our own codecs run on a --device");
     if (status == STATUS_OK)
         status = read_sets(files, count);
     if (status == STATUS_OK && bench.sets.count == 0)
@@ -317,7 +361,8 @@ static const command commands[] = {{
         "bytes of each type; less is repeated, its 4096-byte chunks in a new random order\n"
         "each time.  Rates are raw bytes per second.  One thread is timed by processor time\n"
         "(cpu), several by the time that passes (wall).  -v adds cycles per 128 bytes, and\n"
-        "the time of a call for 256 bytes.",
+        "the time of a call for 256 bytes.  On a device the size model is the encoder without the\n"
+        "stream that it makes.",
     .options = bench_options,
     .operands_max = SIZE_MAX,
     .run = run,
