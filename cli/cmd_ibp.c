@@ -70,8 +70,8 @@ static const char *parse_lookups(const char *text, void *target)
 {
     uint64_t *const value = target;
 
-    if (units_parse_count(text, value) != NULL || *value == 0 || *value > 1000000000)
-        return "it must be a number from 1 to a billion";
+    if (units_parse_count(text, value) != NULL || *value == 0 || *value > 100000000)
+        return "it must be a number from 1 to 100000000";
     return NULL;
 }
 
