@@ -257,6 +257,78 @@ def resident_bytes():
 
 
 @needs(ready, "torch with torchvision and transformers")
+class Order(Case):
+    """Backward passes come when they like."""
+    def check(self, run):
+        """Losses and gradients with plans of all kinds, beside those of plain training.
+        run(model, batch, around): a step, with a context somewhere in it."""
+        plain = self.train(run, contextlib.nullcontext())
+        for options in ({"plan": "swap"}, {"plan": "drop"}, {"budget": "60%"}):
+            with self.subTest(**options):
+                around = self.offload(None, **options)
+                within = self.train(run, around)
+                self.assertTrue(all(map(training.same, plain, within)))
+                self.assertEqual(around.stats()["engine"]["swaps"], 0)
+
+    def train(self, run, around):
+        torch.manual_seed(1)
+        model, found = perceptron(3), []
+        for _ in range(4):
+            model.zero_grad()
+            found += run(model, torch.randn(64, 256), around)
+            found += [parameter.grad.clone() for parameter in model.parameters()]
+        return found
+
+    def test_after_the_step(self):
+        def run(model, batch, around):
+            with around:
+                loss = model(batch).square().sum()
+            loss.backward()
+            return [loss.detach()]
+        self.check(run)
+
+    def test_in_the_next_step(self):
+        def run(model, batch, around):
+            with around:
+                loss = model(batch).square().sum()
+            with around:
+                other = model(batch[:8]).square().sum()
+                loss.backward()
+                other.backward()
+            return [loss.detach(), other.detach()]
+        self.check(run)
+
+    def test_passes_that_interleave(self):
+        def run(model, batch, around):
+            with around:
+                one, two = model(batch).square().sum(), model(batch * 2).square().sum()
+                one.backward()
+                three = model[0](batch[:8]).square().sum() # fewer saved tensors than before
+                two.backward()
+                three.backward()
+            return [one.detach(), two.detach(), three.detach()]
+        self.check(run)
+
+    def test_other_processes(self):
+        """What forks in the middle of a step, as loaders of data do, leaves it alone."""
+        def run(model, batch, around):
+            with around:
+                loss = model(batch).square().sum()
+                child = os.fork()
+                if child == 0:
+                    del loss
+                    gc.collect()
+                    os._exit(0)
+                self.assertEqual(os.waitpid(child, 0)[1], 0)
+                loss.backward()
+            return [loss.detach()]
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning) # of forks beside threads
+            self.check(run)
+
+
+@needs(ready, "torch with torchvision and transformers")
 class Memory(Case):
     def test_flat_over_many_steps(self):
         """Neither objects nor memory grow from step 100 to step 500."""

@@ -118,7 +118,9 @@ class Profile(Step):
 
     def __init__(self, store, persistent, room):
         self.profiles = []
+        self.profile_of = weakref.WeakKeyDictionary() # by payload
         self.pending = [] # payloads that may still be written by the operator that saves them
+        self.over = False # backward passes may follow all the same
         self.watch = Watch(persistent.storages, self.settle)
         super().__init__(store, [Schedule(Action.SWAP, room=room)], persistent)
         self.wall_ns = 0
@@ -134,6 +136,7 @@ class Profile(Step):
         self.watch.__exit__(*error)
         self.settle()
         super().__exit__(*error)
+        self.over = True
         if error[0] is None:
             self.mark_gradients()
             self.watch.end()
@@ -179,6 +182,7 @@ class Profile(Step):
         return packed
 
     def submit(self, payload):
+        self.profile_of[payload] = self.profiles[-1]
         self.pending.append((payload, payload.bytes_of(payload.source).clone()))
 
     def settle(self):
@@ -212,6 +216,8 @@ class Profile(Step):
     # The backward pass
 
     def unpack(self, packed):
+        if self.over:
+            return super().unpack(packed)
         watch = self.watch
         self.settle()
         watch.quiet = True
@@ -219,24 +225,34 @@ class Profile(Step):
             tensor = super().unpack(packed)
         finally:
             watch.quiet = False
-        if type(packed) is Handle and packed.payload.number in self.profiles[-1].payloads:
-            self.came_back(packed.payload.number, tensor)
+        if type(packed) is Handle:
+            self.came_back(packed.payload, tensor)
         return tensor
 
-    def came_back(self, number, tensor):
+    def came_back(self, payload, tensor):
         """What comes back in other memory is the same storage for those who read it."""
-        key = self.profiles[-1].payloads[number][0]
+        profile = self.profile_of.get(payload)
+        if profile is None or payload.number not in profile.payloads:
+            return
+        key = profile.payloads[payload.number][0]
         storage = tensor.untyped_storage()
         if self.watch.storages.keys.get(id(storage)) != key:
             self.watch.storages.watch(storage, key)
 
     def meet(self, payload):
-        if not payload.met and payload.swap is not None:
-            number = payload.number
-            profile = self.profiles[-1]
-            key = profile.packs[number][0]
-            profile.payloads[number] = (key, payload.nbytes, self.ratios.get(number, 1.0))
-            profile.unpacks.append((number, self.watch.position()[1]))
-            if key not in self.watch.deaths:
-                self.fix(number, "held by others")
+        if not self.over and not payload.met and payload.swap is not None:
+            self.note_meeting(self.profile_of[payload], payload)
         super().meet(payload)
+
+    def note_meeting(self, profile, payload):
+        """A payload is first asked for.  A pass whose tensors are asked for in a later one, or after
+        the step, cannot be planned."""
+        number = payload.number
+        if profile is not self.profiles[-1]:
+            profile.record = None
+            return
+        key = profile.packs[number][0]
+        profile.payloads[number] = (key, payload.nbytes, self.ratios.get(number, 1.0))
+        profile.unpacks.append((number, self.watch.position()[1]))
+        if key not in self.watch.deaths:
+            profile.fixed[number] = "held by others"
