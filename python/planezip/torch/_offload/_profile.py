@@ -245,8 +245,8 @@ class Profile(Step):
         super().meet(payload)
 
     def note_meeting(self, profile, payload):
-        """A payload is first asked for.  A pass whose tensors are asked for in a later one, or after
-        the step, cannot be planned."""
+        """A payload is first asked for.  A pass whose tensors are asked for in a later one cannot be
+        planned."""
         number = payload.number
         if profile is not self.profiles[-1]:
             profile.record = None
