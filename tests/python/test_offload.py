@@ -220,6 +220,25 @@ class Autograd(Case):
 
         self.assertEqual(self.check_same(step, steps=6).plans, 2)
 
+    def test_ratios_that_drift_are_measured_again(self):
+        """Noise at first, and zeros in the second half of the rows later."""
+        def step(model, number):
+            batch = torch.randn(ROWS, WIDTH)
+            if number >= 4:
+                batch[ROWS // 8:] = 0
+            loss = model(batch).square().mean()
+            loss.backward()
+            return loss.item()
+
+        def build():
+            torch.manual_seed(1)
+            return nn.Sequential(*(nn.Sequential(nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU())
+                                   for _ in range(4)))
+
+        around = self.check_same(step, build, steps=8, plan="swap")
+        self.assertEqual((around.plans, around.last.differs), (2, None))
+        self.assertEqual(self.check_same(plan="swap", steps=6).plans, 1)
+
     def test_accumulation(self):
         def step(model, number):
             return [simple(model, number) for _ in range(3)]

@@ -24,6 +24,7 @@ from ._timeline import document, write_json
 log = logging.getLogger("planezip")
 
 TIERS = ("memory", "disk")
+DRIFT = 0.2 # of a ratio, that makes a new plan
 PLANS = ("auto", "swap", "drop", "keep")
 
 
@@ -50,6 +51,7 @@ class Offload:
         self.planned, self.measured = [], None # of each pass; the platform
         self.profile, self.refused = None, set() # the step that was, ids of its calls
         self.script, self.audit = None, False # of what is dropped; whether it is yet to be trusted
+        self.ratio = None # of the first step of a plan
         self.steps = self.plans = 0
         self.announced = not log
         self.current = self.owner = self.last = None
@@ -111,9 +113,24 @@ class Offload:
             self.schedules = None
         elif self.audit:
             self.end_audit(step)
+        elif self.drifts():
+            self.schedules = None
         elif not self.announced and self.planned:
             self.announced = True
             log.info("%s", self.report().line())
+
+    def drifts(self):
+        """Whether what is swapped has other ratios than in the first step of its plan, so that
+        another one might be better; the profile that follows measures all of them again."""
+        raw, coded = (now - then for now, then in zip(self.moved(), self.before, strict=True))
+        ratio = raw / coded if coded else 1
+        first = self.ratio = self.ratio or ratio
+        if abs(ratio / first - 1) <= DRIFT or not self.planned:
+            return False
+        if self.log:
+            log.info("planezip: the ratio has gone from %.2f to %.2f; the next step is profiled "
+                     "again", first, ratio)
+        return True
 
     def end_audit(self, step):
         """Plans again if something came out as another one."""
@@ -145,7 +162,7 @@ class Offload:
         self.schedules = [planned.schedule for planned in self.planned]
         needed = set().union(*(planned.needed for planned in self.planned))
         self.script = write_script(watch.calls.all, needed) if needed else None
-        self.audit = bool(needed)
+        self.audit, self.ratio = bool(needed), None
         self.plans += 1
         for planned in self.planned:
             if planned.problem and planned.model is not None:

@@ -4,15 +4,33 @@ A value is what a storage holds between two operators that write it.  A recipe r
 that it reads; a value knows the recipe that makes it, or what it is held in: so what is dropped
 owns, through its value, all that it takes to make it again, and nothing else does.
 """
+import contextlib
+import functools
 import weakref
 
 import torch
 
 from .. import _operators
-from ._calls import results, statistics
+from ._calls import may_write, results, statistics
 
-BELOW_AUTOGRAD = torch._C._AutoDispatchBelowAutograd
-NO_AUTOCAST = torch._C._DisableAutocast
+
+
+@functools.lru_cache(maxsize=None)
+def is_allocation(func):
+    return _operators.is_allocation(str(func))
+
+
+@contextlib.contextmanager
+def replaying():
+    """What runs in this context runs as a recorded operator did: below autograd, autocast and
+    modes.  Recipes set whether there are gradients, and the state of the generator."""
+    gradients = torch.is_grad_enabled()
+    try:
+        with torch._C._DisableTorchDispatch(), torch._C._AutoDispatchBelowAutograd(), \
+                torch._C._DisableAutocast():
+            yield
+    finally:
+        torch._C._set_grad_enabled(gradients)
 
 
 class Value:
@@ -82,7 +100,7 @@ class Argument:
             tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset())
 
 
-class Scratch:
+class Blank:
     """An argument whose contents do not matter: its shape, or a copy of running statistics that
     the operator updates."""
     __slots__ = ("shape", "stride", "dtype", "source")
@@ -98,7 +116,7 @@ class Scratch:
 
 
 class Recipe:
-    """A call of an operator.  args, kwargs: with tensors replaced by an Argument or a Scratch.
+    """A call of an operator.  args, kwargs: with tensors replaced by an Argument or a Blank.
     tensors: those that the Arguments stand for, until enter().
     state: of the generator, None if it draws no numbers.  written: the Arguments that it writes.
     made: weak references to values, by slot: ("out", i) or ("in", position of an Argument)."""
@@ -107,23 +125,16 @@ class Recipe:
 
     def __init__(self, func, args, kwargs, random, value_of):
         self.func, self.arguments, self.tensors, self.made = func, [], [], {}
-        spared = self.spared(args)
-        self.args = [Scratch(one, one.detach()) if i in spared and one is not None
-                     else self.replaced(one, value_of) for i, one in enumerate(args)]
+        self.args = [self.replaced(one, value_of) for one in spared(func, args)]
         self.kwargs = {name: self.replaced(one, value_of) for name, one in kwargs.items()}
         self.state = torch.get_rng_state() if random else None
         self.gradients = torch.is_grad_enabled()
-        self.written = self.written_arguments()
-
-    def spared(self, args):
-        """Positions of running statistics that are updated."""
-        found = statistics(self.func)
-        return found[:2] if found is not None and args[found[2]] else ()
+        self.written = self.written_arguments() if may_write(func) else ()
 
     def replaced(self, one, value_of):
         if isinstance(one, torch.Tensor):
-            if _operators.is_allocation(str(self.func)):
-                return Scratch(one)
+            if is_allocation(self.func):
+                return Blank(one)
             self.arguments.append(Argument(value_of(one), one))
             self.tensors.append(one)
             return self.arguments[-1]
@@ -146,9 +157,9 @@ class Recipe:
             if id(storage) not in known:
                 known.add(id(storage))
                 self.make(storage, ("out", i), put)
-        for i, (argument, tensor) in enumerate(zip(self.arguments, self.tensors, strict=True)):
-            if any(argument is one for one in self.written):
-                self.make(tensor.untyped_storage(), ("in", i), put)
+        for argument in self.written:
+            i = next(i for i, one in enumerate(self.arguments) if one is argument)
+            self.make(self.tensors[i].untyped_storage(), ("in", i), put)
         self.tensors = None
 
     def make(self, storage, slot, put):
@@ -157,17 +168,28 @@ class Recipe:
         put(storage, value)
 
     def call(self, storages):
-        """Runs the operator again.  storages: by id of an Argument.  Returns tensors by slot."""
+        """Runs the operator again, while replaying().  storages: by id of an Argument.  Returns
+        tensors by slot."""
         tensors = {id(one): one.tensor(storages[id(one)]) for one in self.arguments}
         args = [rebuilt(one, tensors) for one in self.args]
         kwargs = {name: rebuilt(one, tensors) for name, one in self.kwargs.items()}
         if self.state is not None:
             torch.set_rng_state(self.state)
-        with torch.set_grad_enabled(self.gradients), BELOW_AUTOGRAD(), NO_AUTOCAST():
-            result = self.func(*args, **kwargs)
+        torch._C._set_grad_enabled(self.gradients)
+        result = self.func(*args, **kwargs)
         made = {("out", i): tensor for i, tensor in enumerate(results(result))}
-        made.update({("in", i): tensors[id(one)] for i, one in enumerate(self.arguments)})
+        if self.written:
+            made.update({("in", i): tensors[id(one)] for i, one in enumerate(self.arguments)})
         return made
+
+
+def spared(func, args):
+    """Arguments with a Blank for each of the running statistics that are updated."""
+    found = statistics(func)
+    if found is None or not args[found[2]]:
+        return args
+    return [Blank(one, one.detach()) if i in found[:2] and one is not None else one
+            for i, one in enumerate(args)]
 
 
 def flat(tree):
@@ -181,6 +203,6 @@ def flat(tree):
 def rebuilt(one, tensors):
     if type(one) is Argument:
         return tensors[id(one)]
-    if type(one) is Scratch:
+    if type(one) is Blank:
         return one.tensor()
     return [rebuilt(part, tensors) for part in one] if isinstance(one, list) else one

@@ -3,7 +3,7 @@ lets go of what is made on the way after its last use."""
 import torch
 
 from ._payload import Swapped
-from ._recipe import copied
+from ._recipe import copied, replaying
 
 
 class Replay:
@@ -23,8 +23,9 @@ class Replay:
         """The storage of the target."""
         state = torch.get_rng_state() if any(r.state is not None for r in self.recipes) else None
         try:
-            for recipe in self.recipes:
-                self.step(recipe)
+            with replaying():
+                for recipe in self.recipes:
+                    self.step(recipe)
         finally:
             if state is not None:
                 torch.set_rng_state(state)

@@ -1,6 +1,10 @@
 """A step whose plan drops something: operators are recorded, and dropped tensors computed again."""
+from contextlib import nullcontext
+
+import torch
+
 from ._dropped import Audited, Dropped
-from ._payload import Kept, Swapped
+from ._payload import Handle, Kept, Swapped
 from ._recipe import Held
 from ._schedule import Action
 from ._step import Step
@@ -50,14 +54,12 @@ class ReplayStep(Step):
             self.tape.quiet = quiet
 
     def unpack(self, packed):
-        quiet, self.tape.quiet = self.tape.quiet, True
         before = self.now.unpacked
-        try:
-            return super().unpack(packed)
-        finally:
-            self.tape.quiet = quiet
-            if self.now.unpacked and not before:
-                self.tape.relax()
+        with torch._C._DisableTorchDispatch() if type(packed) is Handle else nullcontext():
+            tensor = super().unpack(packed)
+        if self.now.unpacked and not before:
+            self.tape.relax()
+        return tensor
 
     def numbered(self, tensor, storage):
         packed = super().numbered(tensor, storage)
