@@ -303,8 +303,17 @@ static unsigned log2_of(uint32_t power)
     return (unsigned)__builtin_ctz(power);
 }
 
-/* The size of groups that packs the sample best, their bits in the map included.  Groups below a
- * word take twice the time: they have to save a fiftieth more of the rows. */
+/* What groups have to save more than others, in bits of a row: a fiftieth of it below a word, which
+ * take twice the time to unpack; a hundredth for words, where who participates cannot be foreseen.
+ */
+static uint64_t handicap(const pz_ibp_learner *learner, unsigned size)
+{
+    return size < WORD_SIZE    ? 8 * learner->row_bytes / 50
+           : size == WORD_SIZE ? 8 * learner->row_bytes / 100
+                               : 0;
+}
+
+/* The size of groups that packs the sample best, their bits in the map included. */
 static unsigned best_size(const pz_ibp_learner *learner, const struct learned *learned)
 {
     const unsigned first = log2_of(learner->shape.width_bits) - 3;
@@ -315,9 +324,8 @@ static unsigned best_size(const pz_ibp_learner *learner, const struct learned *l
         return log2_of(learner->shape.group_bits) - 3;
     for (unsigned size = first; size < SIZES; size++) {
         const uint64_t groups = (learner->row_bytes + (1u << size) - 1) >> size;
-        const uint64_t handicap = size < WORD_SIZE ? 8 * learner->row_bytes / 50 : 0;
-        const int64_t saved =
-            (int64_t)learned->saved[size] - (int64_t)((groups + handicap) * learner->kept);
+        const int64_t saved = (int64_t)learned->saved[size] -
+                              (int64_t)((groups + handicap(learner, size)) * learner->kept);
 
         if (saved > best_saved) {
             best = size;
