@@ -1,6 +1,6 @@
 /* planezip/gpu.h on a device: PZ_GPU_TEST is "mock", the driver of tests/gpu/mock_cuda.c that plays
- * a GPU, by default; "opencl", any that there is; or "cuda", a real one.  Bytes and judgements are
- * held against the codec.  Ends with 77 where there is no such device. */
+ * a GPU, by default; "mock_opencl", that of mock_opencl.c; "cuda" or "opencl", a real one.  Bytes
+ * and judgements are held against the codec.  Ends with 77 where there is no such device. */
 #include "support/test.h"
 
 #include <dlfcn.h>
@@ -41,12 +41,23 @@ static bool is_mock(void)
     return strcmp(wanted(), "mock") == 0;
 }
 
+static bool is_opencl(void)
+{
+    return strstr(wanted(), "opencl") != NULL;
+}
+
+/* What plays the device that is wanted; NULL where that is real. */
+static const char *player(void)
+{
+    return strncmp(wanted(), "mock", 4) != 0 ? NULL : is_opencl() ? PZ_MOCK_OPENCL : PZ_MOCK_CUDA;
+}
+
 static pz_gpu_options options_of(const char *driver)
 {
     return (pz_gpu_options){.size = sizeof(pz_gpu_options),
-                            .kind = strcmp(wanted(), "opencl") == 0 ? PZ_GPU_OPENCL : PZ_GPU_CUDA,
+                            .kind = is_opencl() ? PZ_GPU_OPENCL : PZ_GPU_CUDA,
                             .driver = driver,
-                            .compiler = is_mock() ? PZ_MOCK_CUDA : NULL};
+                            .compiler = player()};
 }
 
 static void *device_memory(size_t bytes)
@@ -59,14 +70,14 @@ static void *device_memory(size_t bytes)
 
 static void open_device(void)
 {
-    const pz_gpu_options options = options_of(is_mock() ? PZ_MOCK_CUDA : NULL);
+    const pz_gpu_options options = options_of(player());
     pz_diag diag = {0};
 
     if (gpu != NULL)
         return;
     if (pz_gpu_open(&options, &gpu, &diag) != PZ_OK) {
         printf("skipped: no device: %s %s\n", diag.path, diag.text);
-        exit(is_mock() ? 1 : 77);
+        exit(player() != NULL ? 1 : 77);
     }
     CHECK_EQ_U64(pz_gpu_stream_new(gpu, &stream), PZ_OK);
     job = (pz_gpu_job){.size = sizeof job, .stream = stream};
