@@ -245,7 +245,7 @@ class Profile(Step):
         super().meet(payload)
 
     def note_meeting(self, profile, payload):
-        """A payload is first asked for.  A pass whose tensors are asked for in a later one cannot be
+        """A payload is first asked for.  A pass whose tensors a later one asks for cannot be
         planned."""
         number = payload.number
         if profile is not self.profiles[-1]:
