@@ -37,6 +37,8 @@ class Planner:
 
     def make(self, policy):
         """Makes a plan; False if none fits."""
+        c.lib.pz_plan_free(self.plan)
+        self.plan = c_void_p()
         status = c.lib.pz_plan_make(byref(self.setup), policy.encode(), byref(self.plan),
                                     byref(self.report), byref(self.diag))
         if status != c.ERR_INFEASIBLE:

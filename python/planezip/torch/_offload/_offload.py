@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..._plan import platform_document
 from ._amounts import parse_budget, parse_bytes, parse_rate, shown
+from ._costs import measured
 from ._machine import platform_of
 from ._models import Persistent
 from ._planning import Planning, Wish
@@ -155,10 +156,12 @@ class Offload:
     def make_plans(self):
         """Plans every pass of the profiled step."""
         watch, self.measured = self.profile.watch, platform_of(self.store)
-        wish = Wish(self.measured, self.budget_bytes, self.seed, self.plan_option, self.drops,
-                    self.refused)
+        wish = Wish(self.measured, measured(), self.budget_bytes, self.seed, self.plan_option,
+                    self.drops, self.refused)
         self.planned = [Planning(profile, watch, wish).make()
                         for profile in self.profile.profiles]
+        self.measured = next((planned.planner.platform for planned in self.planned
+                              if planned.planner), self.measured)
         self.schedules = [planned.schedule for planned in self.planned]
         needed = set().union(*(planned.needed for planned in self.planned))
         self.script = write_script(watch.calls.all, needed) if needed else None

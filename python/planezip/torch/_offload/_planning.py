@@ -2,9 +2,11 @@
 out how many bytes may be under way at each moment, so that memory holds whatever the transfers do.
 """
 import bisect
+from copy import copy
 from dataclasses import dataclass, field
 
 from ..._plan import Planner
+from .._operators import is_allocation
 from ._flow import Flow
 from ._rehearsal import Rehearsing
 from ._schedule import Action, Schedule
@@ -31,11 +33,12 @@ class Planned:
 
 @dataclass
 class Wish:
-    """What is asked for.  budget: a function from the peak without a plan to bytes.  plan: "auto",
-    "swap" for everything that can be, "drop" for everything that can be, and to swap the others, a
-    plan as a dictionary, or a function from the trace to one.  refused: ids of calls that must not
-    be made again."""
+    """What is asked for.  costs: of operators.  budget: a function from the peak without a plan to
+    bytes.  plan: "auto", "swap" for everything that can be, "drop" for everything that can be, and
+    to swap the others, a plan as a dictionary, or a function from the trace to one.  refused: ids
+    of calls that must not be made again."""
     platform: object
+    costs: object
     budget: object
     seed: int
     plan: object = "auto"
@@ -66,7 +69,7 @@ class Planning:
         model.describe(self.flow.barred if self.wish.drops else self.flow.makers)
         peak = max(loads(model, model.ops, {}), default=0) + model.fixed_bytes
         limit = self.wish.budget(peak)
-        planner = Planner(model.document, self.wish.platform, self.ratios(),
+        planner = Planner(model.document, copy(self.wish.platform), self.ratios(),
                           max(limit - model.fixed_bytes, 1), self.wish.seed)
         planned = Planned(keep, model, planner, peak_bytes=peak, budget_bytes=limit,
                           droppable=len(self.flow.droppable) if self.wish.drops else 0)
@@ -93,15 +96,41 @@ class Planning:
             droppable = self.flow.droppable if self.wish.drops else ()
             return {**everything, **dict.fromkeys(droppable, Action.DROP)}
         if plan == "auto":
-            fits = planner.make("best" if planned.droppable else "swap")
+            fits = self.best_of(planner, ("swap", "best") if planned.droppable else ("swap",))
         else:
-            fits = planner.set_plan(plan(model.document) if callable(plan) else plan)
+            fits = self.priced(planner, plan(model.document) if callable(plan) else plan)
         actions = everything if plan == "auto" and not fits else self.actions_of(planner)
         if not fits:
             planned.problem, planned.planner = "no plan fits the budget", None
             if plan != "auto":
                 planned.problem = "the plan does not fit the budget"
         return actions
+
+    def best_of(self, planner, policies):
+        """Makes the plan of the policy that takes the least time; False if none fits."""
+        found = []
+        for policy in policies:
+            planner.platform.launch_ns = (self.wish.costs.run if policy == "swap"
+                                          else self.wish.costs.replay)
+            if planner.make(policy):
+                document = planner.document()
+                if self.priced(planner, document):
+                    found.append((planner.report.total_ns, len(found), document))
+        return bool(found) and self.priced(planner, min(found)[2])
+
+    def priced(self, planner, document):
+        """Sets a plan, and the cost of an operator as it is with what the plan records and replays,
+        which the simulator knows one number for; False if the plan does not fit."""
+        planner.platform.launch_ns = self.wish.costs.run
+        fits = planner.set_plan(document)
+        if fits and planner.report.dropped:
+            needed = self.flow.needed({key for key, action in self.actions_of(planner).items()
+                                       if action is Action.DROP})
+            ops = sum(not (op.view or is_allocation(op.name)) for op in self.model.ops)
+            planner.platform.launch_ns = self.wish.costs.launch(ops, len(needed),
+                                                                planner.report.replayed_ops)
+            fits = planner.set_plan(document)
+        return fits
 
     def actions_of(self, planner):
         """What a plan says.  What it drops and cannot be made again is swapped."""
