@@ -68,7 +68,7 @@ int bench_device_open(const char *kind, const char *driver, const bench_buffers 
                     diag.text[0] != '\0' ? diag.text : pz_status_text(status));
     pz_gpu_info_of(self->gpu, &info);
     self->name = memory_text("%s: %s", kind, info.name);
-    status = pz_gpu_workspace_bytes(buffers->raw_bytes, &self->workspace_bytes);
+    status = pz_gpu_workspace_bytes(buffers->raw_bytes, false, &self->workspace_bytes);
     if (status == PZ_OK)
         status = take_memory(self);
     *device = self;

@@ -67,8 +67,8 @@ typedef struct pz_gpu_job {
     unsigned groups;       /* at most so many warps at once, for room beside others; 0: no limit */
 } pz_gpu_job;
 
-/* For tensors of up to raw_bytes. */
-PZ_API pz_status pz_gpu_workspace_bytes(size_t raw_bytes, size_t *bytes);
+/* For tensors of up to raw_bytes; decoding takes much less. */
+PZ_API pz_status pz_gpu_workspace_bytes(size_t raw_bytes, bool is_decoder, size_t *bytes);
 
 /* Codes raw (of the device, or pinned) to dst, at a multiple of 4: memory of the device, or pinned
  * and mapped memory, to which the stream then goes straight over the link.  The result has the size

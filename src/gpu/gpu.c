@@ -180,11 +180,14 @@ static struct layout layout_of(uint64_t chunks)
     return self;
 }
 
-pz_status pz_gpu_workspace_bytes(size_t raw_bytes, size_t *bytes)
+pz_status pz_gpu_workspace_bytes(size_t raw_bytes, bool is_decoder, size_t *bytes)
 {
+    struct layout layout;
+
     if (bytes == NULL || raw_bytes > SIZE_MAX / 2)
         return PZ_ERR_ARGUMENT;
-    *bytes = layout_of(pz_stream_chunks(raw_bytes)).end;
+    layout = layout_of(pz_stream_chunks(raw_bytes));
+    *bytes = is_decoder ? layout.sizes : layout.end;
     return PZ_OK;
 }
 
@@ -193,13 +196,13 @@ static bool is_aligned(const void *memory, size_t alignment)
     return (uintptr_t)memory % alignment == 0;
 }
 
-/* What lies in a workspace. */
+/* What lies in a workspace; the last two not in that of a decoder. */
 struct workspace {
     uint8_t *state, *sums, *offsets, *sizes, *slots;
 };
 
 static pz_status workspace_of(const pz_gpu *gpu, const pz_gpu_job *job, size_t raw_bytes,
-                              struct workspace *self)
+                              bool is_decoder, struct workspace *self)
 {
     uint8_t *const base = job != NULL ? job->workspace : NULL;
     struct layout layout;
@@ -207,7 +210,8 @@ static pz_status workspace_of(const pz_gpu *gpu, const pz_gpu_job *job, size_t r
 
     if (gpu == NULL || base == NULL || job->size < sizeof *job || job->result == NULL ||
         !is_aligned(base, ALIGNMENT) || !is_aligned(job->result, sizeof(uint64_t)) ||
-        pz_gpu_workspace_bytes(raw_bytes, &bytes) != PZ_OK || job->workspace_bytes < bytes)
+        pz_gpu_workspace_bytes(raw_bytes, is_decoder, &bytes) != PZ_OK ||
+        job->workspace_bytes < bytes)
         return PZ_ERR_ARGUMENT;
     layout = layout_of(pz_stream_chunks(raw_bytes));
     *self = (struct workspace){base + layout.state, base + layout.sums, base + layout.offsets,
@@ -284,13 +288,13 @@ static pz_status tell(const struct run *self)
 /* ---- Jobs ----------------------------------------------------------------------------------- */
 
 static pz_status begin(pz_gpu *gpu, const pz_gpu_job *job, const void *raw, size_t raw_bytes,
-                       struct run *run)
+                       bool is_decoder, struct run *run)
 {
     if (raw == NULL && raw_bytes != 0)
         return PZ_ERR_ARGUMENT;
     *run = (struct run){
         .gpu = gpu, .job = job, .raw_bytes = raw_bytes, .chunks = pz_stream_chunks(raw_bytes)};
-    return workspace_of(gpu, job, raw_bytes, &run->space);
+    return workspace_of(gpu, job, raw_bytes, is_decoder, &run->space);
 }
 
 static pz_status encode_chunks(const struct run *self, pz_mode mode, const void *raw)
@@ -314,7 +318,7 @@ pz_status pz_gpu_encode(pz_gpu *gpu, const pz_gpu_job *job, pz_mode mode, const 
                         size_t raw_bytes, size_t dst_bytes)
 {
     struct run run;
-    pz_status status = begin(gpu, job, raw, raw_bytes, &run);
+    pz_status status = begin(gpu, job, raw, raw_bytes, false, &run);
 
     if (status == PZ_OK && !pzi_mode_is_valid(mode))
         status = PZ_ERR_ARGUMENT;
@@ -330,7 +334,7 @@ pz_status pz_gpu_encode(pz_gpu *gpu, const pz_gpu_job *job, pz_mode mode, const 
 pz_status pz_gpu_gather(pz_gpu *gpu, const pz_gpu_job *job, size_t raw_bytes, void *dst)
 {
     struct run run;
-    pz_status status = begin(gpu, job, dst, raw_bytes, &run);
+    pz_status status = begin(gpu, job, dst, raw_bytes, false, &run);
 
     if (status == PZ_OK && (!is_aligned(dst, 4) || place_kernel(&run, GATHER) == NULL))
         status = PZ_ERR_ARGUMENT;
@@ -373,7 +377,7 @@ pz_status pz_gpu_decompress(pz_gpu *gpu, const pz_gpu_job *job, pz_mode mode, co
                             size_t coded_bytes, void *raw, size_t raw_bytes)
 {
     struct run run;
-    pz_status status = begin(gpu, job, raw, raw_bytes, &run);
+    pz_status status = begin(gpu, job, raw, raw_bytes, true, &run);
 
     if (status == PZ_OK && (!pzi_symbols_are_valid(mode) || (coded == NULL && coded_bytes != 0)))
         status = PZ_ERR_ARGUMENT;

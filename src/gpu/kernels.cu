@@ -1,9 +1,12 @@
-/* The kernels for CUDA: pz_encode_w8 and so on, see kernels.tmpl.h.  How to compile them:
- * docs/gpu.md, "Registers". */
+/* The kernels for nvcc, to look at (tools/gpu_registers): those of PZ_W if it is defined, else of all
+ * widths.  The library compiles them where it runs: docs/gpu.md, "Drivers". */
 #include "gpu/place_kernels.h"
 
 #include "codec/width.h"
 
+#ifdef PZ_W
+#include "gpu/kernels.tmpl.h"
+#else
 #define PZ_W 8
 #include "gpu/kernels.tmpl.h"
 #undef PZ_W
@@ -15,3 +18,4 @@
 #undef PZ_W
 #define PZ_W 64
 #include "gpu/kernels.tmpl.h"
+#endif

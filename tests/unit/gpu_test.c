@@ -81,7 +81,7 @@ static void open_device(void)
     }
     CHECK_EQ_U64(pz_gpu_stream_new(gpu, &stream), PZ_OK);
     job = (pz_gpu_job){.size = sizeof job, .stream = stream};
-    CHECK_EQ_U64(pz_gpu_workspace_bytes(sizeof raw, &job.workspace_bytes), PZ_OK);
+    CHECK_EQ_U64(pz_gpu_workspace_bytes(sizeof raw, false, &job.workspace_bytes), PZ_OK);
     device_raw = device_memory(sizeof raw);
     device_coded = device_memory(ROOM);
     device_result = device_memory(sizeof *device_result);
@@ -171,10 +171,13 @@ static void check_decompress(pz_mode mode, const uint8_t *bytes_at, size_t bytes
     static uint8_t right[sizeof raw];
     pz_where where = {0, 0, 0}, found = {0, 0, 0};
     const pz_status status = pz_stream_decode(mode, bytes_at, bytes, right, raw_bytes, &where);
+    pz_gpu_job small = job;
     pz_gpu_result result;
 
+    CHECK_EQ_U64(pz_gpu_workspace_bytes(raw_bytes, true, &small.workspace_bytes), PZ_OK);
+    CHECK(small.workspace_bytes < 4096);
     copy(device_coded, bytes_at, bytes);
-    CHECK_EQ_U64(pz_gpu_decompress(gpu, &job, mode, device_coded, bytes, device_raw, raw_bytes),
+    CHECK_EQ_U64(pz_gpu_decompress(gpu, &small, mode, device_coded, bytes, device_raw, raw_bytes),
                  PZ_OK);
     copy(back, device_raw, raw_bytes);
     result = finish();
@@ -360,7 +363,8 @@ TEST(wrong_arguments)
     CHECK_EQ_U64(try_job(changed, mode, device_raw, device_coded), PZ_ERR_ARGUMENT);
     CHECK_EQ_U64(pz_gpu_decompress(gpu, &job, wrong, device_coded, 9, device_raw, 9),
                  PZ_ERR_ARGUMENT);
-    CHECK_EQ_U64(pz_gpu_workspace_bytes(SIZE_MAX, &changed.workspace_bytes), PZ_ERR_ARGUMENT);
+    CHECK_EQ_U64(pz_gpu_workspace_bytes(SIZE_MAX, false, &changed.workspace_bytes),
+                 PZ_ERR_ARGUMENT);
 }
 
 /* ---- What only the mock can tell ------------------------------------------------------------ */
