@@ -37,7 +37,7 @@ static uint64_t clock_ns;
 
 int clGetPlatformIDs(uint32_t room, void **platforms, uint32_t *count);
 int clGetDeviceIDs(void *platform, uint64_t types, uint32_t room, void **devices, uint32_t *count);
-int clGetDeviceInfo(void *id, uint32_t what, size_t room, void *value, size_t *size);
+int clGetDeviceInfo(void *id, uint32_t what, size_t room, void *value, const size_t *size);
 void *clCreateContext(const intptr_t *properties, uint32_t count, void *const *devices,
                       void *notify, void *user, int *error);
 int clReleaseContext(void *released);
@@ -64,7 +64,8 @@ int clEnqueueSVMMemcpy(void *queue, uint32_t blocking, void *to, const void *fro
 int clFlush(void *queue);
 int clFinish(void *queue);
 int clEnqueueMarkerWithWaitList(void *queue, uint32_t count, void *const *wait, void **event);
-int clGetEventProfilingInfo(void *event, uint32_t what, size_t room, void *value, size_t *size);
+int clGetEventProfilingInfo(void *event, uint32_t what, size_t room, void *value,
+                            const size_t *size);
 int clReleaseEvent(void *event);
 
 static void *make(size_t bytes)
@@ -98,13 +99,12 @@ EXPORT int clGetDeviceIDs(void *platform, uint64_t types, uint32_t room, void **
     return 0;
 }
 
-EXPORT int clGetDeviceInfo(void *id, uint32_t what, size_t room, void *value, size_t *size)
+EXPORT int clGetDeviceInfo(void *id, uint32_t what, size_t room, void *value, const size_t *size)
 {
     const uint32_t units = 2;
     const uint64_t capabilities = 3;
 
-    (void)size;
-    if (id != &device)
+    if (id != &device || size != NULL)
         return INVALID_VALUE;
     if (what == DEVICE_NAME)
         snprintf(value, room, "mock: kernels as plain C");
@@ -291,11 +291,12 @@ EXPORT int clEnqueueMarkerWithWaitList(void *queue, uint32_t count, void *const 
 }
 
 EXPORT int clGetEventProfilingInfo(void *event, uint32_t what, size_t room, void *value,
-                                   size_t *size)
+                                   const size_t *size)
 {
-    (void)size;
+    if (what != COMMAND_END || room != sizeof(uint64_t) || size != NULL)
+        return INVALID_VALUE;
     memcpy(value, event, room);
-    return what == COMMAND_END && room == sizeof(uint64_t) ? 0 : INVALID_VALUE;
+    return 0;
 }
 
 EXPORT int clReleaseEvent(void *event)

@@ -340,7 +340,7 @@ TEST(wrong_arguments)
 {
     const pz_mode mode = mode2_of(3);
     pz_mode wrong = mode;
-    pz_gpu_job changed = job;
+    pz_gpu_job changed;
 
     open_device();
     wrong.width_bits = 12;
