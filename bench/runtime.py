@@ -42,12 +42,12 @@ from planezip.torch._recorder import Recorder # noqa: E402
 WARM_UP = 4 # a profile, an audit, another one if it found something, a step of the plan
 LINKS = (None, "0.5GB/s", "1GB/s", "2GB/s")
 BUDGETS = ("50%", "30%")
-TOKENS, VOCABULARY = 256, 5000
+TOKENS, VOCABULARY = 128, 5000
 TASKS = {
-    "resnet50": training.Task(training.TASKS["resnet50"].build, training.images(8, 128, 10),
+    "resnet50": training.Task(training.TASKS["resnet50"].build, training.images(8, 112, 10),
                               training.classify),
     "gpt2": training.Task(lambda: training.gpt2(4, 768, 12, TOKENS, VOCABULARY),
-                          lambda: torch.randint(0, VOCABULARY, (2, TOKENS)), training.next_token),
+                          lambda: torch.randint(0, VOCABULARY, (3, TOKENS)), training.next_token),
 }
 SHORT = {"gpt2": training.TASKS["gpt2"]}
 MIB = 1 << 20
