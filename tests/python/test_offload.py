@@ -1,4 +1,5 @@
 """planezip.torch.offload(): each thing that autograd can do, on models that are small."""
+import contextlib
 import gc
 import itertools
 import json
@@ -658,6 +659,31 @@ class Drops(Case):
             return [loss.item() for loss in losses]
 
         self.check_same(step, plan="drop")
+
+    def test_parameter_that_is_trained_within_the_backward_pass(self):
+        """Its hook writes it before the backward pass comes to what depends on its old value."""
+        weight, other = torch.ones(5000), torch.ones(5000)
+
+        def step(around):
+            one, two = weight.clone().requires_grad_(), other.clone().requires_grad_()
+
+            def train(parameter):
+                with torch.no_grad():
+                    parameter.sub_(parameter.grad)
+
+            one.register_post_accumulate_grad_hook(train)
+            with around:
+                late = two * 2
+                middle = (one * 3).sin()
+                loss = (late.exp() * middle.detach().exp()).sum() + middle.square().sum()
+                loss.backward()
+            return one.detach(), two.grad
+
+        drop = self.offload(plan="drop")
+        for _ in range(4):
+            for made, expected in zip(step(drop), step(contextlib.nullcontext()), strict=True):
+                self.assertTrue(torch.equal(made, expected))
+        self.assertGreater(drop.report().seen["dropped"], 1)
 
     def test_values_of_a_graph_are_asked_for(self):
         around = self.offload(plan="drop")

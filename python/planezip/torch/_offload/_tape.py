@@ -61,7 +61,11 @@ class Tape(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if self.quiet or in_backward() != -1:
+        if self.quiet:
+            return func(*args, **kwargs)
+        if in_backward() != -1: # as a hook that trains a parameter once its gradient is there
+            if self.guarded:
+                self.guard(func, args, kwargs)
             return func(*args, **kwargs)
         role = self.role(func)
         if role is Role.NONE:
