@@ -198,7 +198,7 @@ pz_status pz_plan_make(const pz_setup *setup, const char *policy_name, pz_plan *
 {
     if (pz_policy_is_online(policy_name))
         return pzi_online_make(setup, pzi_online_named(policy_name), plan, report, diag);
-    pzi_work work;
+    pzi_work work = {0};
     const struct policy *policy;
     pz_status status = prepare(setup, policy_name, &policy, &work, diag);
     if (status != PZ_OK)
