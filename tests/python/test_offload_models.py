@@ -331,15 +331,18 @@ class Order(Case):
 @needs(ready, "torch with torchvision and transformers")
 class Memory(Case):
     def test_flat_over_many_steps(self):
-        """Neither objects nor memory grow from step 100 to step 500."""
+        """Neither objects nor memory grow from step 100 to step 500.  No losses are kept: a number
+        a step between what is freed makes plain training grow as well."""
         for tier in TIERS:
             with self.subTest(tier):
                 model = perceptron()
                 offload = self.offload(model, tier, budget="30%")
-                steps_of(model, offload(step_of_squares), 100)
+                run = offload(step_of_squares)
+                steps_of(model, run, 100)
                 gc.collect()
                 objects, resident = len(gc.get_objects()), resident_bytes()
-                steps_of(model, offload(step_of_squares), 400)
+                for _ in range(400):
+                    steps_of(model, run, 1)
                 gc.collect()
                 self.assertLess(len(gc.get_objects()) - objects, 200)
                 self.assertLess(resident_bytes() - resident, 8 << 20)
