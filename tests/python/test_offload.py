@@ -740,6 +740,14 @@ class Options(Case):
         with self.assertRaises(TypeError):
             planezip.torch.offload(nonsense=1)
 
+    def test_closed_before_the_backward_pass(self):
+        around = planezip.torch.offload(plan="swap", log=False)
+        with around:
+            loss = torch.randn(5000, requires_grad=True).exp().square().sum()
+        around.close()
+        with self.assertRaisesRegex(RuntimeError, "has been closed"):
+            loss.backward()
+
     def test_closed(self):
         around = planezip.torch.offload()
         around.close()

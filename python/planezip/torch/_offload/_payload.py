@@ -106,6 +106,9 @@ class Swapped:
 
     def begin(self):
         """Begins to fetch the bytes back."""
+        if self.swap.handle is None:
+            raise RuntimeError("planezip: a saved tensor is gone, as its offload has been closed; "
+                               "close it after the backward pass")
         target = torch.empty(self.nbytes, dtype=torch.uint8)
         self.swap.into(target.data_ptr(), keep=target)
         self.coming, self.begun_ns = target, time.perf_counter_ns()
