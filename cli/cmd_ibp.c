@@ -439,7 +439,7 @@ static int run_cache(char **operands, size_t count)
 
 static const command commands[] = {
     {.name = "ibp learn",
-     .usage = "-o TABLE [--dtype TYPE --columns N] [--group BITS] [--threshold T] [-f] FILE",
+     .usage = "-o TABLE [--dtype TYPE --columns N] [OPTIONS] FILE",
      .summary = "Learn which bits of rows are invariant.",
      .details = "FILE is .npy, whose last dimension is a row, or raw elements.",
      .options = learn_options,
@@ -447,7 +447,7 @@ static const command commands[] = {
      .operands_max = 1,
      .run = run_learn},
     {.name = "ibp pack",
-     .usage = "[--table TABLE] [--dtype TYPE --columns N] [-f] IN OUT",
+     .usage = "[--table TABLE] [--dtype TYPE --columns N] [OPTIONS] IN OUT",
      .summary = "Pack the rows of a file by invariant bits.",
      .options = pack_options,
      .operands_min = 2,

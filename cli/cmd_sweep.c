@@ -881,8 +881,8 @@ static const command commands[] = {{
         "Lists are separated by commas or blanks; options may be repeated.  The order of the\n"
         "output does not depend on the number of threads.  -v and --csv show all columns.\n"
         "A plan for a smaller budget or smaller ratios that is faster than the plan for larger\n"
-        "ones replaces it; plan_for and plan_for_ratio_times tell.  Where nothing fits, the least "
-        "budget found to be enough is told.",
+        "ones replaces it; plan_for and plan_for_ratio_times tell.  Where nothing fits,\n"
+        "the least budget found to be enough is told.",
     .options = sweep_options,
     .run = run,
 }};

@@ -27,7 +27,8 @@ static int print_help(void)
     printf("\n'planezip VERB --help' shows the options of a verb, 'planezip --version' the "
            "version.\n"
            "\"-\" is standard input or output.  Sizes are written as in 12GiB, 512MiB, 4096.\n"
-           "Exit status: 0 success, 1 wrong data or a failed read or write, 2 wrong usage.\n");
+           "Exit status: 0 success; 1 wrong data, no feasible plan, or a failed read or write;\n"
+           "2 wrong usage.\n");
     return STATUS_OK;
 }
 
