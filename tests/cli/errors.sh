@@ -122,7 +122,7 @@ for name in 'a; rm -rf' 'a; use b' "$long"; do
     "$PLANEZIP" plan -q --trace named.json --ratios "$tiny_ratios" --platform A --budget 90% \
         -o named_plan.json -f
     refuse 1 "an operator named $name" simulate --trace named.json --plan named_plan.json \
-        --platform A --budget 25%
+        --ratios "$tiny_ratios" --platform A --budget 25%
     says "there is one piece of advice" '^[^;]*\(; rm[^;]*\|; use b[^;]*\)*; raise the b'
     check "the line is short" test "$(wc -c <err.txt)" -lt 600
 done
