@@ -94,6 +94,19 @@ class Case(unittest.TestCase):
             self.assertTrue(torch.equal(one, two))
         return around
 
+    def forget(self, around, model, steps):
+        """After some steps a loss without a backward pass; nothing is left of it."""
+        for _ in range(steps):
+            with around:
+                simple(model, 0)
+        with around:
+            loss = squares(model)
+            del loss
+        gc.collect()
+        self.assertEqual([one for one in gc.get_objects()
+                          if type(one) in (Handle, Swapped, Dropped, Recipe, Value)], [])
+        self.assertEqual(around.stats()["pool"]["used_bytes"], 0)
+
 
 class Plans(Case):
     def test_budgets(self):
@@ -480,17 +493,7 @@ class Tensors(Case):
         self.gradient(Twice.apply, torch.randn(4000))
 
     def test_nothing_stays_of_a_loss_that_is_forgotten(self):
-        model = mixture()
-        around = self.offload(model, plan="swap")
-        for _ in range(2):
-            with around:
-                simple(model, 0)
-        with around:
-            loss = squares(model)
-            del loss
-        gc.collect()
-        self.assertEqual([one for one in gc.get_objects()
-                          if type(one) in (Handle, Swapped)], [])
+        self.forget(self.offload(model := mixture(), plan="swap"), model, 2)
 
 
 class Drops(Case):
@@ -695,18 +698,7 @@ class Drops(Case):
                 end.sum().backward()
 
     def test_nothing_stays(self):
-        model = mixture()
-        around = self.offload(model, plan="drop")
-        for _ in range(4):
-            with around:
-                simple(model, 0)
-        with around:
-            loss = squares(model)
-            del loss
-        gc.collect()
-        self.assertEqual([one for one in gc.get_objects()
-                          if type(one) in (Handle, Swapped, Dropped, Recipe, Value)], [])
-        self.assertEqual(around.stats()["pool"]["used_bytes"], 0)
+        self.forget(self.offload(model := mixture(), plan="drop"), model, 4)
 
     def test_where_nothing_is_dropped_nothing_records(self):
         around = self.check_same(plan="swap")
