@@ -82,6 +82,11 @@ PZ_API pz_status pz_gpu_encode(pz_gpu *gpu, const pz_gpu_job *job, pz_mode mode,
                                size_t raw_bytes, size_t dst_bytes);
 PZ_API pz_status pz_gpu_gather(pz_gpu *gpu, const pz_gpu_job *job, size_t raw_bytes, void *dst);
 
+/* As pz_gpu_gather(), to pieces of piece_bytes, a multiple of 4096, whose addresses are at
+ * `pieces`: both of the device, or pinned.  No more of them are looked at than the stream takes. */
+PZ_API pz_status pz_gpu_gather_pieces(pz_gpu *gpu, const pz_gpu_job *job, size_t raw_bytes,
+                                      const uint64_t *pieces, size_t piece_bytes);
+
 /* Reads a stream, which may lie in pinned and mapped memory too.  Any bytes are safe; where the
  * result has an error, what is in raw is undefined. */
 PZ_API pz_status pz_gpu_decompress(pz_gpu *gpu, const pz_gpu_job *job, pz_mode mode,
@@ -127,6 +132,21 @@ PZ_API pz_status pz_gpu_wait(pz_gpu *gpu, void *stream);
 PZ_API pz_status pz_gpu_mark(pz_gpu *gpu, void *stream, void **mark);
 PZ_API pz_status pz_gpu_elapsed(pz_gpu *gpu, void *begin, void *end, double *seconds);
 PZ_API void pz_gpu_mark_free(pz_gpu *gpu, void *mark);
+
+/* What is put in the stream from now on waits until the mark, of any stream, is reached; the caller
+ * does not.  The mark may be freed at once. */
+PZ_API pz_status pz_gpu_follow(pz_gpu *gpu, void *stream, void *mark);
+
+/* PZ_ERR_BUSY as long as the mark is not reached; PZ_ERR_IO if what is before it failed. */
+PZ_API pz_status pz_gpu_reached(pz_gpu *gpu, void *mark);
+
+/* Waits until it is. */
+PZ_API pz_status pz_gpu_await(pz_gpu *gpu, void *mark);
+
+/* Makes memory of the host, of whole pages, pinned memory until pz_gpu_unpin(): options.pin and
+ * unpin of a pool whose user is the device.  PZ_ERR_MEMORY if it cannot be (never with OpenCL). */
+PZ_API pz_status pz_gpu_pin(void *gpu, void *memory, size_t bytes);
+PZ_API void pz_gpu_unpin(void *gpu, void *memory, size_t bytes);
 
 #ifdef __cplusplus
 }

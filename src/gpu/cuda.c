@@ -20,11 +20,13 @@ typedef struct program *nvrtcProgram;
 
 enum {
     OUT_OF_MEMORY = 2, /* CUDA_ERROR_OUT_OF_MEMORY */
+    NOT_READY = 600,   /* CUDA_ERROR_NOT_READY */
     UNITS = 16,        /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
     MAJOR = 75,        /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
     MINOR = 76,
     NON_BLOCKING = 1,    /* CU_STREAM_NON_BLOCKING */
-    PORTABLE_MAPPED = 3, /* CU_MEMHOSTALLOC_PORTABLE and _DEVICEMAP */
+    PORTABLE_MAPPED = 3, /* CU_MEMHOSTALLOC_PORTABLE and _DEVICEMAP, CU_MEMHOSTREGISTER_ likewise */
+    SAME_ADDRESS = 91,   /* CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
     GROUPS_PER_UNIT = 16 /* what local memory of 13 KiB a group leaves room for */
 };
 
@@ -51,12 +53,17 @@ struct driver {
     CUresult (*cuMemFree)(CUdeviceptr memory);
     CUresult (*cuMemHostAlloc)(void **memory, size_t bytes, unsigned flags);
     CUresult (*cuMemFreeHost)(void *memory);
+    CUresult (*cuMemHostRegister)(void *memory, size_t bytes, unsigned flags);
+    CUresult (*cuMemHostUnregister)(void *memory);
     CUresult (*cuMemcpyAsync)(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
     CUresult (*cuStreamCreate)(CUstream *stream, unsigned flags);
     CUresult (*cuStreamDestroy)(CUstream stream);
     CUresult (*cuStreamSynchronize)(CUstream stream);
     CUresult (*cuEventCreate)(CUevent *event, unsigned flags);
     CUresult (*cuEventRecord)(CUevent event, CUstream stream);
+    CUresult (*cuEventQuery)(CUevent event);
+    CUresult (*cuEventSynchronize)(CUevent event);
+    CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);
     CUresult (*cuEventElapsedTime)(float *milliseconds, CUevent begin, CUevent end);
     CUresult (*cuEventDestroy)(CUevent event);
 };
@@ -145,12 +152,17 @@ static pz_status open_driver(struct device *self, const char *file, pz_diag *dia
         {"cuMemFree_v2", &d->cuMemFree},
         {"cuMemHostAlloc", &d->cuMemHostAlloc},
         {"cuMemFreeHost", &d->cuMemFreeHost},
+        {"cuMemHostRegister_v2", &d->cuMemHostRegister},
+        {"cuMemHostUnregister", &d->cuMemHostUnregister},
         {"cuMemcpyAsync", &d->cuMemcpyAsync},
         {"cuStreamCreate", &d->cuStreamCreate},
         {"cuStreamDestroy_v2", &d->cuStreamDestroy},
         {"cuStreamSynchronize", &d->cuStreamSynchronize},
         {"cuEventCreate", &d->cuEventCreate},
         {"cuEventRecord", &d->cuEventRecord},
+        {"cuEventQuery", &d->cuEventQuery},
+        {"cuEventSynchronize", &d->cuEventSynchronize},
+        {"cuStreamWaitEvent", &d->cuStreamWaitEvent},
         {"cuEventElapsedTime", &d->cuEventElapsedTime},
         {"cuEventDestroy_v2", &d->cuEventDestroy},
     };
@@ -458,6 +470,52 @@ static pz_status elapsed(struct pz_gpu *gpu, void *begin, void *end, double *sec
     return status_of(result);
 }
 
+static pz_status follow(struct pz_gpu *gpu, void *stream, void *mark)
+{
+    const struct device *const self = device_of(gpu);
+    const bool entered = enter(self);
+    const CUresult result = self->driver.cuStreamWaitEvent(stream, mark, 0);
+
+    leave(self, entered);
+    return status_of(result);
+}
+
+static pz_status reached(struct pz_gpu *gpu, void *mark)
+{
+    const CUresult result = device_of(gpu)->driver.cuEventQuery(mark);
+
+    return result == NOT_READY ? PZ_ERR_BUSY : status_of(result);
+}
+
+static pz_status await_mark(struct pz_gpu *gpu, void *mark)
+{
+    return status_of(device_of(gpu)->driver.cuEventSynchronize(mark));
+}
+
+/* Where the device has another address for it, memory is as good as not pinned. */
+static pz_status pin(struct pz_gpu *gpu, void *memory, size_t bytes)
+{
+    const struct device *const self = device_of(gpu);
+    bool entered;
+    CUresult result;
+
+    if (attribute(self, SAME_ADDRESS) == 0)
+        return PZ_ERR_MEMORY;
+    entered = enter(self);
+    result = self->driver.cuMemHostRegister(memory, bytes, PORTABLE_MAPPED);
+    leave(self, entered);
+    return result == 0 ? PZ_OK : PZ_ERR_MEMORY;
+}
+
+static void unpin(struct pz_gpu *gpu, void *memory)
+{
+    const struct device *const self = device_of(gpu);
+    const bool entered = enter(self);
+
+    self->driver.cuMemHostUnregister(memory);
+    leave(self, entered);
+}
+
 const struct pzi_backend pzi_backend_cuda = {.open = open_device,
                                              .close = close_device,
                                              .load = load,
@@ -471,4 +529,9 @@ const struct pzi_backend pzi_backend_cuda = {.open = open_device,
                                              .wait = wait_for,
                                              .mark = new_mark,
                                              .elapsed = elapsed,
-                                             .mark_free = free_mark};
+                                             .mark_free = free_mark,
+                                             .follow = follow,
+                                             .reached = reached,
+                                             .await = await_mark,
+                                             .pin = pin,
+                                             .unpin = unpin};

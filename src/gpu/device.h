@@ -22,7 +22,7 @@ struct pzi_argument {
 /* A program and its kernels, as the back end has them; all NULL: not loaded yet. */
 struct pzi_program {
     void *program;
-    void *kernels[5];
+    void *kernels[6];
 };
 
 struct pz_gpu;
@@ -51,6 +51,13 @@ struct pzi_backend {
     pz_status (*mark)(struct pz_gpu *gpu, void *stream, void **mark);
     pz_status (*elapsed)(struct pz_gpu *gpu, void *begin, void *end, double *seconds);
     void (*mark_free)(struct pz_gpu *gpu, void *mark);
+    pz_status (*follow)(struct pz_gpu *gpu, void *stream, void *mark);
+    pz_status (*reached)(struct pz_gpu *gpu, void *mark); /* PZ_ERR_BUSY: not yet */
+    pz_status (*await)(struct pz_gpu *gpu, void *mark);
+
+    /* Of memory that is there already; NULL: the driver has no such thing. */
+    pz_status (*pin)(struct pz_gpu *gpu, void *memory, size_t bytes);
+    void (*unpin)(struct pz_gpu *gpu, void *memory);
 };
 
 extern const struct pzi_backend pzi_backend_cuda, pzi_backend_opencl;

@@ -11,7 +11,7 @@
 #include "gpu/tables.h"
 
 /* The kernels of place.h, in the order of pzi_program.kernels. */
-enum place_kernel { TILES, TOPS, OFFSETS, GATHER, FINISH, PLACE_KERNELS };
+enum place_kernel { TILES, TOPS, OFFSETS, GATHER, FINISH, GATHER_PIECES, PLACE_KERNELS };
 
 enum { ALIGNMENT = 16, WORKSPACE_STEP = 256, OPTIONS_MAX = 4 };
 
@@ -105,8 +105,8 @@ static unsigned program_of(pz_mode mode, bool is_decoder)
 static pz_status load_places(pz_gpu *gpu, struct pzi_program *program, pz_diag *diag)
 {
     static const char *const options[] = {"-DPZ_ONLY_PLACES"};
-    static const char *const names[PLACE_KERNELS] = {"pz_tiles", "pz_tops", "pz_offsets",
-                                                     "pz_gather", "pz_finish"};
+    static const char *const names[PLACE_KERNELS] = {"pz_tiles",  "pz_tops",   "pz_offsets",
+                                                     "pz_gather", "pz_finish", "pz_gather_pieces"};
 
     return gpu->backend->load(gpu, pzi_gpu_source, options, 1, names, PLACE_KERNELS, program, diag);
 }
@@ -348,6 +348,28 @@ pz_status pz_gpu_gather(pz_gpu *gpu, const pz_gpu_job *job, size_t raw_bytes, vo
     return status;
 }
 
+pz_status pz_gpu_gather_pieces(pz_gpu *gpu, const pz_gpu_job *job, size_t raw_bytes,
+                               const uint64_t *pieces, size_t piece_bytes)
+{
+    struct run run;
+    pz_status status = begin(gpu, job, pieces, raw_bytes, false, &run);
+
+    if (status == PZ_OK &&
+        (!is_aligned(pieces, sizeof *pieces) || piece_bytes == 0 ||
+         piece_bytes % PZ_CHUNK_BYTES != 0 || place_kernel(&run, GATHER_PIECES) == NULL))
+        status = PZ_ERR_ARGUMENT;
+    if (status == PZ_OK && run.chunks > 0) {
+        const struct pzi_argument arguments[] = {
+            POINTER(run.space.slots), POINTER(run.space.sizes),
+            U64(run.chunks),          POINTER(run.space.offsets),
+            POINTER(run.space.state), POINTER(pieces),
+            U64(piece_bytes)};
+
+        status = launch(&run, place_kernel(&run, GATHER_PIECES), run.chunks, arguments, 7);
+    }
+    return status;
+}
+
 pz_status pz_gpu_compress(pz_gpu *gpu, const pz_gpu_job *job, pz_mode mode, const void *raw,
                           size_t raw_bytes, void *dst, size_t dst_bytes)
 {
@@ -467,4 +489,39 @@ void pz_gpu_mark_free(pz_gpu *gpu, void *mark)
 {
     if (mark != NULL)
         gpu->backend->mark_free(gpu, mark);
+}
+
+pz_status pz_gpu_follow(pz_gpu *gpu, void *stream, void *mark)
+{
+    if (gpu == NULL || mark == NULL)
+        return PZ_ERR_ARGUMENT;
+    return gpu->backend->follow(gpu, stream, mark);
+}
+
+pz_status pz_gpu_reached(pz_gpu *gpu, void *mark)
+{
+    return gpu == NULL || mark == NULL ? PZ_ERR_ARGUMENT : gpu->backend->reached(gpu, mark);
+}
+
+pz_status pz_gpu_await(pz_gpu *gpu, void *mark)
+{
+    return gpu == NULL || mark == NULL ? PZ_ERR_ARGUMENT : gpu->backend->await(gpu, mark);
+}
+
+pz_status pz_gpu_pin(void *gpu, void *memory, size_t bytes)
+{
+    struct pz_gpu *const self = gpu;
+
+    if (self == NULL || memory == NULL || bytes == 0)
+        return PZ_ERR_ARGUMENT;
+    return self->backend->pin != NULL ? self->backend->pin(self, memory, bytes) : PZ_ERR_MEMORY;
+}
+
+void pz_gpu_unpin(void *gpu, void *memory, size_t bytes)
+{
+    struct pz_gpu *const self = gpu;
+
+    (void)bytes;
+    if (self->backend->unpin != NULL)
+        self->backend->unpin(self, memory);
 }

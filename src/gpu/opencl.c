@@ -23,6 +23,7 @@ enum {
     DEVICE_NAME = 0x102b,
     SVM_CAPABILITIES = 0x1053,
     BUILD_LOG = 0x1183,
+    EXECUTION_STATUS = 0x11d3, /* of an event: 0 if it is complete, negative if it failed */
     COMMAND_END = 0x1283,
     PROFILING = 2,
     READ_WRITE = 1,
@@ -71,6 +72,10 @@ struct loader {
     int (*clFinish)(cl_queue queue);
     int (*clEnqueueMarkerWithWaitList)(cl_queue queue, uint32_t count, const cl_event *wait,
                                        cl_event *event);
+    int (*clEnqueueBarrierWithWaitList)(cl_queue queue, uint32_t count, const cl_event *wait,
+                                        cl_event *event);
+    int (*clWaitForEvents)(uint32_t count, const cl_event *events);
+    int (*clGetEventInfo)(cl_event event, uint32_t what, size_t room, void *value, size_t *size);
     int (*clGetEventProfilingInfo)(cl_event event, uint32_t what, size_t room, void *value,
                                    size_t *size);
     int (*clReleaseEvent)(cl_event event);
@@ -130,6 +135,9 @@ static pz_status open_loader(struct device *self, const char *file, pz_diag *dia
         {"clFlush", &cl->clFlush},
         {"clFinish", &cl->clFinish},
         {"clEnqueueMarkerWithWaitList", &cl->clEnqueueMarkerWithWaitList},
+        {"clEnqueueBarrierWithWaitList", &cl->clEnqueueBarrierWithWaitList},
+        {"clWaitForEvents", &cl->clWaitForEvents},
+        {"clGetEventInfo", &cl->clGetEventInfo},
         {"clGetEventProfilingInfo", &cl->clGetEventProfilingInfo},
         {"clReleaseEvent", &cl->clReleaseEvent},
     };
@@ -399,6 +407,31 @@ static void free_mark(struct pz_gpu *gpu, void *mark)
     device_of(gpu)->cl.clReleaseEvent(mark);
 }
 
+static pz_status follow(struct pz_gpu *gpu, void *stream, void *mark)
+{
+    const struct device *const self = device_of(gpu);
+    const cl_event event = mark;
+
+    return status_of(
+        self->cl.clEnqueueBarrierWithWaitList(queue_of(self, stream), 1, &event, NULL));
+}
+
+static pz_status reached(struct pz_gpu *gpu, void *mark)
+{
+    int state = 0;
+
+    if (device_of(gpu)->cl.clGetEventInfo(mark, EXECUTION_STATUS, sizeof state, &state, NULL) != 0)
+        return PZ_ERR_IO;
+    return state > 0 ? PZ_ERR_BUSY : status_of(state);
+}
+
+static pz_status await_mark(struct pz_gpu *gpu, void *mark)
+{
+    const cl_event event = mark;
+
+    return status_of(device_of(gpu)->cl.clWaitForEvents(1, &event));
+}
+
 const struct pzi_backend pzi_backend_opencl = {.open = open_device,
                                                .close = close_device,
                                                .load = load,
@@ -412,4 +445,7 @@ const struct pzi_backend pzi_backend_opencl = {.open = open_device,
                                                .wait = wait_for,
                                                .mark = new_mark,
                                                .elapsed = elapsed,
-                                               .mark_free = free_mark};
+                                               .mark_free = free_mark,
+                                               .follow = follow,
+                                               .reached = reached,
+                                               .await = await_mark};

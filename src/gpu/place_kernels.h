@@ -176,6 +176,49 @@ PZ_KERNEL void pz_gather(PZ_GLOBAL const uint8_t *slots, PZ_GLOBAL const uint8_t
                          stream + offsets[chunk]);
 }
 
+/* Where a byte of a stream in pieces of one size is. */
+PZI_FN PZ_GLOBAL uint8_t *pzi_in_pieces(PZ_GLOBAL const uint64_t *pieces, uint64_t piece_bytes,
+                                        uint64_t at)
+{
+    return (PZ_GLOBAL uint8_t *)(uintptr_t)pieces[at / piece_bytes] + at % piece_bytes;
+}
+
+/* Few payloads lie in two pieces, and those go byte by byte. */
+PZI_FN void pzi_copy_to_pieces(PZ_LOCAL struct pzi_lanes *lanes, PZ_GLOBAL const uint8_t *slot,
+                               uint32_t bytes, PZ_GLOBAL const uint64_t *pieces,
+                               uint64_t piece_bytes, uint64_t at)
+{
+    if (bytes <= piece_bytes - at % piece_bytes) {
+        pzi_copy_payload(lanes, slot, bytes, pzi_in_pieces(pieces, piece_bytes, at));
+        return;
+    }
+    for (PZ_EACH_LANE(lanes))
+        for (uint32_t i = lane; i < bytes; i += PZ_LANES)
+            *pzi_in_pieces(pieces, piece_bytes, at + i) = slot[i];
+}
+
+/* The same to pieces whose addresses are given, each of piece_bytes, a multiple of 4,096. */
+PZ_KERNEL void pz_gather_pieces(PZ_GLOBAL const uint8_t *slots, PZ_GLOBAL const uint8_t *sizes,
+                                uint64_t chunks, PZ_GLOBAL const uint64_t *offsets,
+                                PZ_GLOBAL const uint64_t *state, PZ_GLOBAL const uint64_t *pieces,
+                                uint64_t piece_bytes)
+{
+    const uint64_t rows = (chunks + 63) / 64;
+    PZ_LOCAL_STRUCT(struct pzi_lanes, lanes);
+
+    if (state[PZI_STATE_PLACES] != UINT64_MAX)
+        return;
+    for (uint64_t row = PZ_GROUP_ID; row < rows; row += PZ_GROUP_COUNT) {
+        const uint64_t left = chunks - 64 * row;
+
+        pzi_copy_to_pieces(&lanes, sizes + 128 * row, left < 64 ? 2 * (uint32_t)left : 128, pieces,
+                           piece_bytes, 128 * row);
+    }
+    for (uint64_t chunk = PZ_GROUP_ID; chunk < chunks; chunk += PZ_GROUP_COUNT)
+        pzi_copy_to_pieces(&lanes, slots + chunk * PZ_CHUNK_BYTES,
+                           pzi_size_of(sizes, chunks, chunk), pieces, piece_bytes, offsets[chunk]);
+}
+
 /* The state to where the caller looks for it, behind all else. */
 PZ_KERNEL void pz_finish(PZ_GLOBAL const uint64_t *state, PZ_GLOBAL uint64_t *result)
 {

@@ -18,13 +18,27 @@ enum {
     OUT_OF_MEMORY = 2,
     INVALID_VALUE = 1,
     NOT_FOUND = 500,
+    NOT_READY = 600,
+    ALREADY_REGISTERED = 712,
+    NOT_REGISTERED = 713,
     ARGUMENTS = 8,
     NAME_BYTES = 32,
     UNITS = 16,
-    MAJOR = 75
+    MAJOR = 75,
+    SAME_ADDRESS = 91,
+    PINS = 64
 };
 
-/* A launch, a copy, or a mark in time. */
+/* A point in a stream at which an event was recorded; of the event, of its work in the stream, and
+ * of work that waits for it. */
+struct point {
+    unsigned owners;
+    bool is_reached;
+    double time;
+    struct stream *stream;
+};
+
+/* A launch, a copy, a point that is reached, or one that is waited for. */
 struct work {
     struct work *next;
     char kernel[NAME_BYTES]; /* empty: not a launch */
@@ -33,11 +47,15 @@ struct work {
     void *to;
     const void *from;
     size_t bytes;
-    double *time; /* NULL: not a mark */
+    struct point *reaches, *waits;
 };
 
 struct stream {
     struct work *first, **end;
+};
+
+struct event {
+    struct point *point; /* where it was recorded last, or NULL */
 };
 
 struct function {
@@ -53,6 +71,12 @@ struct module {
 
 static struct mock_cuda_counts counts;
 static enum mock_cuda_failure failure;
+static unsigned calls_until_failure, follows_until_forgotten;
+static bool failure_lasts;
+static struct pin {
+    const uint8_t *memory;
+    size_t bytes;
+} pins[PINS]; /* registered mappings */
 static struct stream default_stream = {NULL, &default_stream.first};
 static int context; /* stands for the one that there is */
 static void *current;
@@ -78,12 +102,17 @@ int cuMemAlloc_v2(void **memory, size_t bytes);
 int cuMemFree_v2(void *memory);
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags);
 int cuMemFreeHost(void *memory);
+int cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags);
+int cuMemHostUnregister(void *memory);
 int cuMemcpyAsync(void *to, const void *from, size_t bytes, void *stream);
 int cuStreamCreate(void **stream, unsigned flags);
 int cuStreamDestroy_v2(void *stream);
 int cuStreamSynchronize(void *stream);
 int cuEventCreate(void **event, unsigned flags);
 int cuEventRecord(void *event, void *stream);
+int cuEventQuery(void *event);
+int cuEventSynchronize(void *event);
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
 int cuEventElapsedTime(float *milliseconds, void *begin, void *end);
 int cuEventDestroy_v2(void *event);
 int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers,
@@ -96,6 +125,8 @@ int nvrtcGetProgramLog(void *program, char *text);
 int nvrtcDestroyProgram(void **program);
 mock_cuda_count mock_cuda_counts_now;
 mock_cuda_fail mock_cuda_fail_next;
+mock_cuda_fail_at mock_cuda_fail_at_call;
+mock_cuda_forget mock_cuda_forget_follow;
 
 EXPORT void mock_cuda_counts_now(struct mock_cuda_counts *now)
 {
@@ -107,13 +138,33 @@ EXPORT void mock_cuda_fail_next(enum mock_cuda_failure next)
     failure = next;
 }
 
+EXPORT void mock_cuda_fail_at_call(unsigned call, int lasts)
+{
+    calls_until_failure = call;
+    failure_lasts = lasts;
+}
+
+EXPORT void mock_cuda_forget_follow(unsigned follow)
+{
+    follows_until_forgotten = follow;
+}
+
 static bool fails(enum mock_cuda_failure kind)
 {
     const bool does = failure == kind;
 
+    counts.calls++;
     if (does)
         failure = MOCK_CUDA_NONE;
-    return does;
+    if (calls_until_failure == 0)
+        return does;
+    if (calls_until_failure > 1) {
+        calls_until_failure--;
+        return does;
+    }
+    if (!failure_lasts)
+        calls_until_failure = 0;
+    return true;
 }
 
 /* Memory of its own for everything, so that a sanitizer sees all that is wrong. */
@@ -161,7 +212,7 @@ EXPORT int cuDeviceGetName(char *name, int bytes, int device)
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     (void)device;
-    *value = attribute == UNITS ? 2 : attribute == MAJOR ? 9 : 0;
+    *value = attribute == UNITS ? 2 : attribute == MAJOR ? 9 : attribute == SAME_ADDRESS ? 1 : 0;
     return 0;
 }
 
@@ -341,9 +392,21 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
+static bool is_pinned(const uint8_t *at)
+{
+    for (unsigned i = 0; i < PINS; i++)
+        if (at >= pins[i].memory && (size_t)(at - pins[i].memory) < pins[i].bytes)
+            return true;
+    return false;
+}
+
 static void run_kernel(const struct work *work)
 {
     void *values[ARGUMENTS];
+
+    if (strcmp(work->kernel, "pz_gather_pieces") == 0 &&
+        !is_pinned((const uint8_t *)*(const uintptr_t *)work->arguments[5]))
+        abort();
 
     for (unsigned i = 0; i < ARGUMENTS; i++)
         values[i] = (void *)&work->arguments[i];
@@ -352,27 +415,55 @@ static void run_kernel(const struct work *work)
         abort();
 }
 
+static void let_go(struct point *point)
+{
+    if (point != NULL && --point->owners == 0)
+        free(point);
+}
+
+static void reach(struct point *point);
+
 static void run(const struct work *work)
 {
-    if (work->kernel[0] != '\0')
+    if (work->kernel[0] != '\0') {
         run_kernel(work);
-    else if (work->time != NULL)
-        *work->time = now();
-    else
+    } else if (work->reaches != NULL) {
+        work->reaches->time = now();
+        work->reaches->is_reached = true;
+    } else if (work->waits != NULL) {
+        reach(work->waits);
+    } else {
         memcpy(work->to, work->from, work->bytes);
+    }
+}
+
+static void pop(struct stream *self, bool runs)
+{
+    struct work *const work = self->first;
+
+    if (runs)
+        run(work);
+    else if (work->reaches != NULL)
+        work->reaches->is_reached = true; /* nobody can wait for this stream any more */
+    self->first = work->next;
+    if (self->first == NULL)
+        self->end = &self->first;
+    let_go(work->reaches);
+    let_go(work->waits);
+    free(work);
+}
+
+/* Runs its stream as far as there. */
+static void reach(struct point *point)
+{
+    while (!point->is_reached && point->stream->first != NULL)
+        pop(point->stream, true);
 }
 
 static void empty(struct stream *self, bool runs)
 {
-    while (self->first != NULL) {
-        struct work *const work = self->first;
-
-        if (runs)
-            run(work);
-        self->first = work->next;
-        free(work);
-    }
-    self->end = &self->first;
+    while (self->first != NULL)
+        pop(self, runs);
 }
 
 /* Every argument has 8 bytes of memory, as the back end of the library keeps them. */
@@ -398,8 +489,11 @@ EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
 
 EXPORT int cuMemcpyAsync(void *to, const void *from, size_t bytes, void *stream)
 {
-    struct work *const work = add(stream);
+    struct work *work;
 
+    if (fails(MOCK_CUDA_NEVER))
+        return FAILED;
+    work = add(stream);
     work->to = to;
     work->from = from;
     work->bytes = bytes;
@@ -408,9 +502,12 @@ EXPORT int cuMemcpyAsync(void *to, const void *from, size_t bytes, void *stream)
 
 EXPORT int cuStreamCreate(void **stream, unsigned flags)
 {
-    struct stream *const made = make(sizeof *made);
+    struct stream *made;
 
     (void)flags;
+    if (fails(MOCK_CUDA_NEVER))
+        return FAILED;
+    made = make(sizeof *made);
     made->end = &made->first;
     counts.streams++;
     *stream = made;
@@ -425,37 +522,87 @@ EXPORT int cuStreamDestroy_v2(void *stream)
     return 0;
 }
 
+/* What fails is found when somebody waits; by then it is over. */
 EXPORT int cuStreamSynchronize(void *stream)
 {
     empty(stream != NULL ? stream : &default_stream, true);
     counts.waits++;
-    return 0;
+    return fails(MOCK_CUDA_NEVER) ? FAILED : 0;
 }
 
 EXPORT int cuEventCreate(void **event, unsigned flags)
 {
     (void)flags;
-    *event = make(sizeof(double));
+    if (fails(MOCK_CUDA_NEVER))
+        return FAILED;
+    *event = make(sizeof(struct event));
     counts.events++;
     return 0;
 }
 
 EXPORT int cuEventRecord(void *event, void *stream)
 {
-    add(stream)->time = event;
+    struct event *const self = event;
+    struct work *work;
+
+    if (fails(MOCK_CUDA_NEVER))
+        return FAILED;
+    work = add(stream);
+    let_go(self->point);
+    self->point = make(sizeof *self->point);
+    *self->point = (struct point){2, false, 0, stream != NULL ? stream : &default_stream};
+    work->reaches = self->point;
     return 0;
+}
+
+/* An event that was never recorded is nothing to wait for. */
+EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+    struct point *const point = ((struct event *)event)->point;
+
+    if (flags != 0 || fails(MOCK_CUDA_NEVER))
+        return FAILED;
+    counts.follows++;
+    if (point == NULL || (follows_until_forgotten > 0 && --follows_until_forgotten == 0))
+        return 0;
+    point->owners++;
+    add(stream)->waits = point;
+    return 0;
+}
+
+EXPORT int cuEventQuery(void *event)
+{
+    const struct point *const point = ((struct event *)event)->point;
+
+    if (fails(MOCK_CUDA_NEVER))
+        return FAILED;
+    return point == NULL || point->is_reached ? 0 : NOT_READY;
+}
+
+EXPORT int cuEventSynchronize(void *event)
+{
+    struct event *const self = event;
+
+    if (self->point != NULL)
+        reach(self->point);
+    counts.waits++;
+    return fails(MOCK_CUDA_NEVER) ? FAILED : 0;
 }
 
 EXPORT int cuEventElapsedTime(float *milliseconds, void *begin, void *end)
 {
-    const double *const from = begin, *const to = end;
+    const struct point *const from = ((struct event *)begin)->point;
+    const struct point *const to = ((struct event *)end)->point;
 
-    *milliseconds = (float)((*to - *from) * 1e3);
-    return *from > 0 && *to > 0 ? 0 : INVALID_VALUE;
+    if (from == NULL || to == NULL || !from->is_reached || !to->is_reached)
+        return INVALID_VALUE;
+    *milliseconds = (float)((to->time - from->time) * 1e3);
+    return fails(MOCK_CUDA_NEVER) ? FAILED : 0;
 }
 
 EXPORT int cuEventDestroy_v2(void *event)
 {
+    let_go(((struct event *)event)->point);
     free(event);
     counts.events--;
     return 0;
@@ -501,4 +648,39 @@ EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
 EXPORT int cuMemFreeHost(void *memory)
 {
     return release(memory);
+}
+
+static struct pin *pin_of(const void *memory)
+{
+    unsigned i = 0;
+
+    while (i < PINS && pins[i].memory != memory)
+        i++;
+    return i < PINS ? &pins[i] : NULL;
+}
+
+EXPORT int cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
+{
+    struct pin *const room = pin_of(NULL);
+
+    if (current != &context || flags != 3 || bytes % 4096 != 0)
+        return INVALID_VALUE;
+    if (fails(MOCK_CUDA_PIN) || room == NULL)
+        return OUT_OF_MEMORY;
+    if (pin_of(memory) != NULL)
+        return ALREADY_REGISTERED;
+    *room = (struct pin){memory, bytes};
+    counts.pinned++;
+    return 0;
+}
+
+EXPORT int cuMemHostUnregister(void *memory)
+{
+    struct pin *const pin = pin_of(memory);
+
+    if (pin == NULL)
+        return NOT_REGISTERED;
+    *pin = (struct pin){0};
+    counts.pinned--;
+    return 0;
 }

@@ -17,6 +17,7 @@ enum {
     COMPUTE_UNITS = 0x1002,
     DEVICE_NAME = 0x102b,
     SVM_CAPABILITIES = 0x1053,
+    EXECUTION_STATUS = 0x11d3,
     COMMAND_END = 0x1283,
     ARGUMENTS = 8,
     ROOM = 256
@@ -64,6 +65,9 @@ int clEnqueueSVMMemcpy(void *queue, uint32_t blocking, void *to, const void *fro
 int clFlush(void *queue);
 int clFinish(void *queue);
 int clEnqueueMarkerWithWaitList(void *queue, uint32_t count, void *const *wait, void **event);
+int clEnqueueBarrierWithWaitList(void *queue, uint32_t count, void *const *wait, void **event);
+int clWaitForEvents(uint32_t count, void *const *events);
+int clGetEventInfo(void *event, uint32_t what, size_t room, void *value, const size_t *size);
 int clGetEventProfilingInfo(void *event, uint32_t what, size_t room, void *value,
                             const size_t *size);
 int clReleaseEvent(void *event);
@@ -288,6 +292,26 @@ EXPORT int clEnqueueMarkerWithWaitList(void *queue, uint32_t count, void *const 
     *made = clock_ns += 1000;
     *event = made;
     return clFlush(queue);
+}
+
+/* Everything has happened when its call returns. */
+EXPORT int clEnqueueBarrierWithWaitList(void *queue, uint32_t count, void *const *wait,
+                                        void **event)
+{
+    return count == 1 && wait[0] != NULL && event == NULL ? clFlush(queue) : INVALID_VALUE;
+}
+
+EXPORT int clWaitForEvents(uint32_t count, void *const *events)
+{
+    return count == 1 && events[0] != NULL ? 0 : INVALID_VALUE;
+}
+
+EXPORT int clGetEventInfo(void *event, uint32_t what, size_t room, void *value, const size_t *size)
+{
+    if (event == NULL || what != EXECUTION_STATUS || room != sizeof(int) || size != NULL)
+        return INVALID_VALUE;
+    memset(value, 0, room);
+    return 0;
 }
 
 EXPORT int clGetEventProfilingInfo(void *event, uint32_t what, size_t room, void *value,

@@ -85,6 +85,11 @@ static void gather(void *const *a)
     pz_gather(BYTES(0), BYTES(1), U64(2), U64S(3), U64S(4), BYTES(5));
 }
 
+static void gather_pieces(void *const *a)
+{
+    pz_gather_pieces(BYTES(0), BYTES(1), U64(2), U64S(3), U64S(4), U64S(5), U64(6));
+}
+
 static void finish(void *const *a)
 {
     pz_finish(U64S(0), U64S(1));
@@ -100,7 +105,7 @@ static const struct {
     {"pz_decode_w32", decode_w32}, {"pz_decode_w64", decode_w64},
     {"pz_tiles", tiles},           {"pz_tops", tops},
     {"pz_offsets", offsets},       {"pz_gather", gather},
-    {"pz_finish", finish},
+    {"pz_finish", finish},         {"pz_gather_pieces", gather_pieces},
 };
 
 bool lanes_launch(enum lanes_order order, const char *kernel, unsigned groups,

@@ -315,6 +315,92 @@ TEST(straight_from_and_to_pinned_memory)
     pz_gpu_free(gpu, PZ_GPU_PINNED, pinned);
 }
 
+/* A page-aligned array that a device can reach, or NULL. */
+static void *pinned_pages(size_t bytes)
+{
+    void *memory = NULL;
+
+    if (is_opencl())
+        CHECK_EQ_U64(pz_gpu_alloc(gpu, PZ_GPU_DEVICE, bytes, &memory), PZ_OK);
+    else if (CHECK(posix_memalign(&memory, 4096, bytes) == 0))
+        CHECK_EQ_U64(pz_gpu_pin(gpu, memory, bytes), PZ_OK);
+    return memory;
+}
+
+static void free_pages(void *memory, size_t bytes)
+{
+    if (is_opencl()) {
+        pz_gpu_free(gpu, PZ_GPU_DEVICE, memory);
+    } else {
+        pz_gpu_unpin(gpu, memory, bytes);
+        free(memory);
+    }
+}
+
+/* The table is in the device's memory, and pieces come in any order. */
+static void check_pieces(pz_mode mode, size_t piece_bytes)
+{
+    enum { PIECES = ROOM / PZ_CHUNK_BYTES + 1 };
+    const size_t bytes = fill(mode, sizeof raw);
+    uint64_t table[PIECES] = {0};
+    uint8_t *const pages = pinned_pages(PIECES * PZ_CHUNK_BYTES);
+    const size_t count = PIECES * PZ_CHUNK_BYTES / piece_bytes;
+    void *device_table = device_memory(sizeof table);
+
+    TEST_CONTEXT("format %u, pieces of %zu bytes", mode.format, piece_bytes);
+    for (size_t i = 0; i < count; i++)
+        table[i] = (uintptr_t)pages + (count - 1 - i) * piece_bytes;
+    copy(device_table, table, sizeof table);
+    copy(device_raw, raw, sizeof raw);
+    CHECK_EQ_U64(pz_gpu_encode(gpu, &job, mode, device_raw, sizeof raw, SIZE_MAX), PZ_OK);
+    CHECK_EQ_U64(pz_gpu_gather_pieces(gpu, &job, sizeof raw, device_table, piece_bytes), PZ_OK);
+    for (size_t at = 0; at < bytes; at += piece_bytes)
+        copy(coded + at, (const void *)(uintptr_t)table[at / piece_bytes],
+             bytes - at < piece_bytes ? bytes - at : piece_bytes);
+    end();
+    CHECK_MEM(coded, expected, bytes);
+    CHECK_EQ_U64(pz_gpu_gather_pieces(gpu, &job, sizeof raw, device_table, 4095), PZ_ERR_ARGUMENT);
+    CHECK_EQ_U64(pz_gpu_gather_pieces(gpu, &job, sizeof raw, NULL, 4096), PZ_ERR_ARGUMENT);
+    pz_gpu_free(gpu, PZ_GPU_DEVICE, device_table);
+    free_pages(pages, PIECES * PZ_CHUNK_BYTES);
+}
+
+TEST(pieces_in_any_order)
+{
+    open_device();
+    check_pieces(mode2_of(3), 4096);
+    check_pieces(mode2_of(0), 3 * 4096);
+    check_pieces(mode1_of(32), 2 * 4096);
+}
+
+/* What a stream does after a mark of another one comes after it, though the other one is waited
+ * for later. */
+TEST(streams_follow_marks)
+{
+    void *other = NULL, *mark = NULL;
+    uint8_t got[64];
+
+    open_device();
+    memset(raw, 1, sizeof got);
+    memset(back, 2, sizeof got);
+    CHECK_EQ_U64(pz_gpu_stream_new(gpu, &other), PZ_OK);
+    copy(device_raw, raw, sizeof got);
+    end();
+    copy(device_raw, back, sizeof got);
+    CHECK_EQ_U64(pz_gpu_mark(gpu, stream, &mark), PZ_OK);
+    CHECK_EQ_U64(pz_gpu_follow(gpu, other, mark), PZ_OK);
+    if (is_mock())
+        CHECK_EQ_U64(pz_gpu_reached(gpu, mark), PZ_ERR_BUSY);
+    CHECK_EQ_U64(pz_gpu_copy(gpu, other, got, device_raw, sizeof got), PZ_OK);
+    CHECK_EQ_U64(pz_gpu_wait(gpu, other), PZ_OK);
+    CHECK_MEM(got, back, sizeof got);
+    CHECK_EQ_U64(pz_gpu_reached(gpu, mark), PZ_OK);
+    CHECK_EQ_U64(pz_gpu_await(gpu, mark), PZ_OK);
+    CHECK_EQ_U64(pz_gpu_follow(gpu, other, NULL), PZ_ERR_ARGUMENT);
+    pz_gpu_mark_free(gpu, mark);
+    pz_gpu_stream_free(gpu, other);
+}
+
 TEST(time_passes)
 {
     void *begin = NULL, *after = NULL;
