@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 from pathlib import Path
 
 from support import needs, optional
@@ -17,6 +18,7 @@ if torch:
     import planezip.torch
     from planezip.torch._offload._amounts import parse_budget, parse_bytes, parse_rate
     from planezip.torch._offload._dropped import Dropped
+    from planezip.torch._offload._kept_step import KeptStep
     from planezip.torch._offload._payload import Handle, Swapped
     from planezip.torch._offload._recipe import Recipe, Value
     from planezip.torch._offload._replay_step import ReplayStep
@@ -176,6 +178,27 @@ class Plans(Case):
         kinds = {event.get("cat") for event in timeline["traceEvents"]}
         self.assertLessEqual({"step", "swap-out", "prefetch"}, kinds)
         self.assertEqual({event["pid"] for event in timeline["traceEvents"]}, {1, 2})
+
+
+class Idle(Case):
+    """Plans that leave everything where it is."""
+    def test_saved_tensors_are_only_looked_at(self):
+        around = self.check_same(budget="300%")
+        self.assertEqual(type(around.last), KeptStep)
+        self.assertEqual((around.plans, list(around.report().seen)), (1, ["kept"]))
+        self.assertEqual(around.moved(), around.before)
+
+    def test_larger_batch_is_planned_for(self):
+        def step(model, number):
+            loss = squares(model, ROWS if number < 3 else 4 * ROWS)
+            loss.backward()
+            return loss.item()
+
+        budget = 2 * self.check_same(budget="300%").report().unplanned_peak_bytes
+        report = self.check_same(step, budget=budget, steps=6).report()
+        self.assertEqual((report.plans, report.problems), (2, ()))
+        self.assertLess(budget, report.unplanned_peak_bytes)
+        self.assertLessEqual(report.planned_peak_bytes, budget)
 
 
 def peak_bytes(run):
@@ -438,6 +461,17 @@ class Tensors(Case):
     def test_sparse(self):
         matrix = torch.eye(64).to_sparse()
         self.gradient(lambda x: torch.sparse.mm(matrix, x * 2).square(), torch.randn(64, 64))
+
+    def test_nested(self):
+        rows = [torch.ones(30, 64), torch.ones(20, 64)]
+
+        def padded(x):
+            product = functional.relu(functional.linear(torch.nested.nested_tensor(rows), x * 2))
+            return torch.nested.to_padded_tensor(product, 0.0).square()
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore") # that this might change
+            self.gradient(padded, torch.randn(64, 64))
 
     def test_special_values(self):
         values = torch.tensor([float("nan"), float("inf"), -0.0, 1e-40]).repeat(1000)

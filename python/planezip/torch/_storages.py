@@ -11,6 +11,8 @@ def parts(tensor):
     if hasattr(tensor, "__tensor_flatten__"):
         inner = (getattr(tensor, name) for name in tensor.__tensor_flatten__()[0])
         return [part for one in inner if isinstance(one, torch.Tensor) for part in parts(one)]
+    if tensor.is_nested:
+        return [tensor.values()]
     if tensor.layout is torch.strided:
         return [tensor]
     if tensor.layout is torch.sparse_coo:

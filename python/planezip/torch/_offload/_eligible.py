@@ -10,12 +10,12 @@ KINDS = {getattr(torch, name) for name in _types.LONG_NAMES.values() if hasattr(
 
 def is_plain(tensor):
     """Whether a tensor is no more than a view of a storage."""
-    return type(tensor) in PLAIN and tensor.layout is torch.strided
+    return type(tensor) in PLAIN and tensor.layout is torch.strided and not tensor.is_nested
 
 
 def is_simple(tensor):
     """Whether storage, place and type of a tensor tell all about it."""
-    return (type(tensor) in PLAIN and tensor.layout is torch.strided
+    return (is_plain(tensor)
             and tensor.device.type == "cpu" and not tensor.is_quantized
             and not tensor.is_conj() and not tensor.is_neg())
 

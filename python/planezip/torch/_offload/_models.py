@@ -24,7 +24,10 @@ class Persistent:
         self.handle = register_module_forward_pre_hook(self.module_begins)
 
     def end(self):
-        self.handle.remove()
+        """Ends a step, if one has begun."""
+        if self.handle is not None:
+            self.handle.remove()
+            self.handle = None
         self.storages.clear()
         self.trained.clear()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..._plan import platform_document
 from ._amounts import parse_budget, parse_bytes, parse_rate, shown
 from ._costs import measured
+from ._kept_step import KeptStep
 from ._machine import platform_of
 from ._models import Persistent
 from ._planning import Planning, Wish
@@ -68,19 +69,28 @@ class Offload:
         if self.store is None:
             raise RuntimeError("planezip: this offload is closed; make another one")
         self.owner = threading.current_thread().name
-        self.persistent.begin()
         self.store.begin_step()
         self.before = self.moved()
-        if self.schedules is None:
-            self.current = Profile(self.store, self.persistent, self.profile_room())
-        elif self.script is None:
-            self.current = Step(self.store, self.schedules, self.persistent)
-        else:
-            self.current = ReplayStep(self.store, self.schedules, self.persistent, self.script,
-                                      self.audit)
+        self.current = self.new_step()
         self.span = (time.perf_counter_ns(), 0)
         self.current.__enter__()
         return self
+
+    def new_step(self):
+        """What the step that begins is."""
+        if self.idle:
+            return KeptStep(self.profile.looks if self.profile else None)
+        self.persistent.begin()
+        if self.schedules is None:
+            return Profile(self.store, self.persistent, self.profile_room())
+        if self.script is None:
+            return Step(self.store, self.schedules, self.persistent)
+        return ReplayStep(self.store, self.schedules, self.persistent, self.script, self.audit)
+
+    @property
+    def idle(self):
+        """Whether the plan is to leave everything where it is."""
+        return self.schedules is not None and not any(one.moves for one in self.schedules)
 
     def __exit__(self, kind, error, trace):
         step, self.current = self.current, None

@@ -12,19 +12,21 @@ MODIFIED = ("one of the variables needed for gradient computation has been modif
             "operation: {} {}, version {} was saved, it is at version {} now (planezip)")
 
 
-class Kept:
-    """A tensor that stays where it is."""
-    __slots__ = ("tensor", "version")
+def keep(tensor):
+    """What autograd holds of a tensor that stays where it is: with the version that it must have
+    when it comes back.  The tensor itself, if it is computed, would be a cycle through its graph.
+    """
+    if type(tensor) is not torch.nn.Parameter:
+        tensor = tensor.detach()
+    return tensor, tensor._version
 
-    def __init__(self, tensor):
-        self.tensor = tensor.detach() # the tensor itself would be a cycle through its graph
-        self.version = tensor._version
 
-    def unpack(self):
-        """The tensor; what PyTorch raises if it was changed in place."""
-        if self.tensor._version != self.version:
-            raise modified(self.tensor, self.version)
-        return self.tensor
+def kept(packed):
+    """The tensor of keep(); what PyTorch raises if it was changed in place."""
+    tensor, version = packed
+    if tensor._version != version:
+        raise modified(tensor, version)
+    return tensor
 
 
 def modified(tensor, version):

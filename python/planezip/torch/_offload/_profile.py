@@ -12,6 +12,7 @@ import torch
 from .._recorder import Recorder
 from .._storages import Storages
 from ._calls import Calls
+from ._kept_step import look
 from ._payload import Handle
 from ._schedule import Action, Schedule
 from ._scratch import Scratch
@@ -121,6 +122,7 @@ class Profile(Step):
         self.profile_of = weakref.WeakKeyDictionary() # by payload
         self.pending = [] # payloads that may still be written by the operator that saves them
         self.over = False # backward passes may follow all the same
+        self.looks = [] # see KeptStep
         self.watch = Watch(persistent.storages, self.settle)
         super().__init__(store, [Schedule(Action.SWAP, room=room)], persistent)
         self.wall_ns = 0
@@ -160,6 +162,7 @@ class Profile(Step):
 
     def pack(self, tensor):
         watch = self.watch
+        self.looks.append(look(tensor))
         if in_backward() == -1:
             watch.pack(tensor)
         watch.quiet = True

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 import torch
 
 from ._dropped import Audited, Dropped
-from ._payload import Handle, Kept, Swapped
+from ._payload import Handle, Swapped
 from ._recipe import Held
 from ._schedule import Action
 from ._step import Step
@@ -65,7 +65,7 @@ class ReplayStep(Step):
         packed = super().numbered(tensor, storage)
         value = self.tape.values.get(storage)
         if value is not None and value.held is None:
-            if type(packed) is Kept:
+            if type(packed) is not Handle:
                 value.held = Held(tensor)
             elif not isinstance(packed.payload, (Audited, Dropped)):
                 value.held = packed.payload

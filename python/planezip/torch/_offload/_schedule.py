@@ -47,6 +47,12 @@ class Schedule:
             return True
         return number < len(self.shapes) and self.shapes[number] == (tensor.dtype, tensor.shape)
 
+    @property
+    def moves(self):
+        """Whether anything does not stay where it is."""
+        return self.default is not Action.KEEP or any(one is not Action.KEEP
+                                                      for one in self.actions)
+
     def action(self, number):
         return self.actions[number] if number < len(self.actions) else self.default
 

@@ -9,10 +9,11 @@ import weakref
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
+from torch.nn import Parameter
 
 from ._eligible import is_plain, refusal
 from ._live import LiveMap
-from ._payload import Handle, Kept, Swapped
+from ._payload import Handle, Swapped, keep, kept
 from ._schedule import Action
 
 KEEP = Action.KEEP
@@ -34,11 +35,13 @@ class PassState:
         self.seen = collections.Counter()
 
 
-def is_parameter(tensor):
-    """Whether a tensor is, or is a view of, what is trained.  Whoever shards parameters gives their
-    memory free, and makes others of them, while modules run."""
-    base = tensor if tensor._base is None else tensor._base
-    return type(base) is torch.nn.Parameter or (base.requires_grad and base.is_leaf)
+def is_of_parameter(tensor):
+    """Whether a tensor that is no parameter is a view of one, or trained all the same.  Whoever
+    shards parameters gives their memory free, and makes others of them, while modules run."""
+    base = tensor._base
+    if base is None:
+        base = tensor
+    return (base.requires_grad and base.is_leaf) or type(base) is Parameter
 
 
 class Step:
@@ -90,17 +93,21 @@ class Step:
 
     def pack(self, tensor):
         """What autograd holds instead of a tensor."""
+        now = self.now
+        if type(tensor) is Parameter:
+            now.seen["persistent"] += 1
+            return keep(tensor)
         if not is_plain(tensor):
-            self.now.seen["special"] += 1
+            now.seen["special"] += 1
             return tensor.detach()
         storage = tensor.untyped_storage()
-        if id(storage) in self.outlive or is_parameter(tensor):
-            self.now.seen["persistent"] += 1
-            return Kept(tensor)
+        if id(storage) in self.outlive or is_of_parameter(tensor):
+            now.seen["persistent"] += 1
+            return keep(tensor)
         if in_backward() != -1: # of a gradient, or of what is computed again
-            self.now.seen["backward"] += 1
-            return Kept(tensor)
-        if self.now.unpacked:
+            now.seen["backward"] += 1
+            return keep(tensor)
+        if now.unpacked:
             self.end_pass()
             self.begin_pass()
         return self.numbered(tensor, storage)
@@ -117,7 +124,7 @@ class Step:
         action = KEEP if self.differs else schedule.action(number)
         if action is KEEP:
             now.seen["kept"] += 1
-            return Kept(tensor)
+            return keep(tensor)
         return self.evicted(tensor, storage, number, action)
 
     def evicted(self, tensor, storage, number, action):
@@ -125,7 +132,7 @@ class Step:
         reason = refusal(tensor)
         if reason is not None:
             self.now.seen[reason] += 1
-            return Kept(tensor)
+            return keep(tensor)
         found = self.live.get(storage)
         if found is not None and found[0] == tensor._version:
             payload = found[1]()
@@ -134,7 +141,7 @@ class Step:
                 return Handle(payload, tensor)
         payload = self.new_payload(tensor, storage, number, action)
         if payload is None:
-            return Kept(tensor)
+            return keep(tensor)
         self.live.put(storage, (payload.version, weakref.ref(payload)))
         return Handle(payload, tensor)
 
@@ -165,12 +172,15 @@ class Step:
 
     def unpack(self, packed):
         """The tensor again; autograd may ask any number of times, in any order."""
-        if isinstance(packed, torch.Tensor):
-            return packed
-        if in_backward() != -1:
+        backward = in_backward() != -1
+        if backward:
             self.now.unpacked = True
-            if type(packed) is Handle and isinstance(packed.payload, Swapped):
-                self.meet(packed.payload)
+        if type(packed) is tuple:
+            return kept(packed)
+        if type(packed) is not Handle:
+            return packed
+        if backward and isinstance(packed.payload, Swapped):
+            self.meet(packed.payload)
         return packed.unpack()
 
     def meet(self, payload):
