@@ -9,6 +9,7 @@
 #ifndef PLANEZIP_ENGINE_H
 #define PLANEZIP_ENGINE_H
 
+#include <planezip/gpu.h>
 #include <planezip/planezip.h>
 
 #ifdef __cplusplus
@@ -81,7 +82,19 @@ PZ_API pz_status pz_pool_get_stats(pz_pool *pool, pz_pool_stats *stats);
  * Swaps tensors out to a tier and in again, on threads of its own.  Each direction is a queue:
  * transfers begin, and those that are not cancelled end, in the order in which they were asked
  * for.  A transfer is cut into segments, which are coded by one thread of the direction while
- * another one moves those before. */
+ * another one moves those before.
+ *
+ * The host tier is for tensors in the memory of a device, which codes them and moves what they
+ * become; the engine puts the work into streams of its own and has no threads.  Memory passes
+ * between them and the caller's streams in the order of these, and nobody waits:
+ * - pz_swap_out() and pz_swap_in_on() are told in which stream the tensor is made, or the last use
+ *   of its new memory is, and start behind what is in there by then;
+ * - after pz_swap_join() a stream may write to the memory that was swapped out, or read what was
+ *   swapped in.  Until it is joined that memory is the engine's, also if the tensor is freed.
+ * Where a call waits all the same it waits for the device, and others of the engine wait with it:
+ * for room in the queue or the pool, for a tensor to be out that is to come in, in pz_swap_wait(),
+ * pz_swap_cancel() and pz_engine_wait(), and for every tensor that goes to chunks that are not
+ * pinned.  What has ended is noticed when the next call is made. */
 
 typedef struct pz_engine pz_engine;
 
@@ -89,7 +102,8 @@ typedef enum pz_direction { PZ_OUT = 0, PZ_IN = 1, PZ_DIRECTIONS = 2 } pz_direct
 
 typedef enum pz_tier {
     PZ_TIER_MEMORY = 1, /* chunks of a pool */
-    PZ_TIER_DISK = 2    /* a file without a name, which is gone when the engine or process is */
+    PZ_TIER_DISK = 2,   /* a file without a name, which is gone when the engine or process is */
+    PZ_TIER_HOST = 3    /* chunks of a pool, for tensors of a device */
 } pz_tier;
 
 /* When tensors are moved without the codec. */
@@ -102,7 +116,7 @@ typedef enum pz_bypass {
 typedef struct pz_engine_options {
     size_t size; /* sizeof(pz_engine_options) */
     pz_tier tier;
-    pz_pool *pool;         /* memory: outlives the engine; disk: NULL */
+    pz_pool *pool;         /* memory, host: outlives the engine; disk: NULL */
     const char *directory; /* disk */
     uint64_t disk_bytes;   /* disk: the largest size of the file; 0: no limit */
     bool cached;           /* disk: through the page cache, also where O_DIRECT would work */
@@ -111,12 +125,15 @@ typedef struct pz_engine_options {
     double codec_bps;               /* for Equation 2; 0: as measured, else 1 to 1e18 */
     double link_bps[PZ_DIRECTIONS]; /* emulates a link of this rate, 1 to 1e18; 0: there is none */
 
-    /* Raw bytes of the transfers of a direction that may be under way at once; 0: 64 MiB.  A
-     * tensor that is larger is under way alone. */
+    /* Raw bytes of the transfers of a direction that may be under way at once; 0: 64 MiB, for a
+     * host 1 GiB.  A tensor that is larger is under way alone. */
     uint64_t queue_bytes[PZ_DIRECTIONS];
-    size_t segment_bytes; /* a multiple of 4096 below 2^30; 0: 262144, for a disk 1048576 */
-    pz_threads *threads;  /* that code a segment, outliving the engine; NULL: one each direction */
-    bool event;           /* pz_engine_event() is wanted */
+
+    /* A multiple of 4096 below 2^30; 0: 262144, for a disk 1048576, for a host 16777216.  A host
+     * tier takes four times as much memory of the device. */
+    size_t segment_bytes;
+    pz_threads *threads; /* that code a segment, outliving the engine; NULL: one each direction */
+    bool event;          /* pz_engine_event() is wanted */
 
     /* Called when a transfer has ended, by a thread of the engine or one that cancels.  Until it
      * returns the transfer counts as under way, and so do those behind it.  It may swap, without
@@ -124,6 +141,12 @@ typedef struct pz_engine_options {
      * pz_swap_out() has returned and *swap is set. */
     void (*done)(void *user, uint64_t token, pz_direction direction, pz_status status);
     void *user;
+
+    /* Host, which has no threads, event, done and link_bps: the device, which outlives the engine,
+     * and how many warps may be coding or gathering at once, for room beside other work; 0: no
+     * limit.  Its pool should pin, by pz_gpu_pin(). */
+    pz_gpu *gpu;
+    unsigned groups;
 } pz_engine_options;
 
 /* PZ_ERR_ARGUMENT, PZ_ERR_MEMORY, PZ_ERR_IO (the file; diag, which may be NULL, says why). */
@@ -155,6 +178,7 @@ typedef struct pz_swap_options {
      * the link. */
     double ratio;
     bool measure; /* nothing is stored: the transfer only tells coded_bytes */
+    void *stream; /* host: of the device, in which the data is made; NULL is its default one */
 } pz_swap_options;
 
 /* Begins to swap a tensor out.  Its data must stay and must not change until the transfer has
@@ -175,6 +199,15 @@ PZ_API pz_status pz_swap_out(pz_engine *engine, const pz_swap_options *options, 
  * has failed, the call itself returns with what. */
 PZ_API pz_status pz_swap_in(pz_swap *swap, void *to, bool wait);
 
+/* The same for the host tier, where `to` is memory of the device that is free once all is done that
+ * is in a stream by now; pz_swap_in() means the default one. */
+PZ_API pz_status pz_swap_in_on(pz_swap *swap, void *to, void *stream, bool wait);
+
+/* Host tier: makes a stream wait for the last transfer that was asked for: until the memory that
+ * was swapped out is free, or that which was swapped in is there.  The status of the transfer as
+ * far as that is known: to be sure that what came in is right takes pz_swap_wait(). */
+PZ_API pz_status pz_swap_join(pz_swap *swap, void *stream);
+
 /* Waits for the transfers of a tensor; the status of the last one that was asked for. */
 PZ_API pz_status pz_swap_wait(pz_swap *swap);
 
@@ -184,11 +217,13 @@ PZ_API bool pz_swap_done(pz_swap *swap);
 /* Cancels the transfers of a tensor that are under way, and waits for those that have begun to
  * stop, which takes no longer than a segment does.  The status of the last one, as after
  * pz_swap_wait().  A pz_swap_in() of another thread that waits for room in the queue returns
- * PZ_ERR_CANCELLED, and is as if it had not been called. */
+ * PZ_ERR_CANCELLED, and is as if it had not been called.  A device does not stop: host transfers
+ * are waited for. */
 PZ_API pz_status pz_swap_cancel(pz_swap *swap);
 
 /* Cancels, and gives the tensor's place in the tier free.  The caller's memory is its own again
- * after the call.  NULL is fine. */
+ * after the call.  NULL is fine.  Host: the place is free once transfers have ended, for which the
+ * call does not wait; the caller's memory is to be joined before. */
 PZ_API void pz_swap_free(pz_swap *swap);
 
 /* Of one tensor.  Times are sums over its transfers: waiting in the queue, coding, moving. */

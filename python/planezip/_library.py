@@ -35,7 +35,8 @@ DTYPES = 24
 THREADS_MAX = 1024
 UNKNOWN = 2**64 - 1
 OUT, IN, DIRECTIONS = 0, 1, 2
-TIER_MEMORY, TIER_DISK = 1, 2
+TIER_MEMORY, TIER_DISK, TIER_HOST = 1, 2, 3
+GPU_CUDA = 1
 BYPASS_AUTO, BYPASS_NEVER, BYPASS_ALWAYS = 0, 1, 2
 IBP_ROW_MAX_BYTES = 1 << 20
 
@@ -115,17 +116,23 @@ class PoolStats(SizedStructure):
                 ("refused", c_uint64)]
 
 
+class GpuOptions(SizedStructure):
+    _fields_ = [("size", c_size_t), ("kind", c_int), ("device", c_uint), ("driver", c_char_p),
+                ("compiler", c_char_p)]
+
+
 class EngineOptions(SizedStructure):
     _fields_ = [("size", c_size_t), ("tier", c_int), ("pool", c_void_p), ("directory", c_char_p),
                 ("disk_bytes", c_uint64), ("cached", c_bool), ("codec", c_char_p),
                 ("bypass", c_int), ("codec_bps", c_double), ("link_bps", c_double * DIRECTIONS),
                 ("queue_bytes", c_uint64 * DIRECTIONS), ("segment_bytes", c_size_t),
-                ("threads", c_void_p), ("event", c_bool), ("done", c_void_p), ("user", c_void_p)]
+                ("threads", c_void_p), ("event", c_bool), ("done", c_void_p), ("user", c_void_p),
+                ("gpu", c_void_p), ("groups", c_uint)]
 
 
 class SwapOptions(SizedStructure):
     _fields_ = [("size", c_size_t), ("data", c_void_p), ("bytes", c_size_t), ("dtype", c_int),
-                ("token", c_uint64), ("ratio", c_double), ("measure", c_bool)]
+                ("token", c_uint64), ("ratio", c_double), ("measure", c_bool), ("stream", c_void_p)]
 
 
 class SwapStats(SizedStructure):
@@ -204,8 +211,9 @@ STRUCTURES = {"pz_where": Where, "pz_diag": Diag, "pz_mode": Mode, "pz_stats": S
               "pz_pool_options": PoolOptions, "pz_pool_stats": PoolStats,
               "pz_engine_options": EngineOptions, "pz_swap_options": SwapOptions,
               "pz_swap_stats": SwapStats, "pz_direction_stats": DirectionStats,
-              "pz_engine_stats": EngineStats, "pz_platform": Platform, "pz_setup": Setup,
-              "pz_report": Report, "pz_ibp_shape": IbpShape,
+              "pz_engine_stats": EngineStats, "pz_gpu_options": GpuOptions,
+              "pz_platform": Platform, "pz_setup": Setup, "pz_report": Report,
+              "pz_ibp_shape": IbpShape,
               "pz_ibp_learn_options": IbpLearnOptions, "pz_ibp_rows": IbpRows,
               "pz_ibp_stats": IbpStats}
 
@@ -246,6 +254,12 @@ FUNCTIONS = {
     "pz_engine_get_stats": (c_int, [c_void_p, POINTER(EngineStats)]),
     "pz_swap_out": (c_int, [c_void_p, POINTER(SwapOptions), c_bool, POINTER(c_void_p)]),
     "pz_swap_in": (c_int, [c_void_p, c_void_p, c_bool]),
+    "pz_swap_in_on": (c_int, [c_void_p, c_void_p, c_void_p, c_bool]),
+    "pz_swap_join": (c_int, [c_void_p, c_void_p]),
+    "pz_gpu_open": (c_int, [POINTER(GpuOptions), POINTER(c_void_p), POINTER(Diag)]),
+    "pz_gpu_close": (None, [c_void_p]),
+    "pz_gpu_pin": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "pz_gpu_unpin": (None, [c_void_p, c_void_p, c_size_t]),
     "pz_swap_wait": (c_int, [c_void_p]),
     "pz_swap_done": (c_bool, [c_void_p]),
     "pz_swap_cancel": (c_int, [c_void_p]),

@@ -12,16 +12,18 @@
 #endif
 
 #include "base/diag.h"
+#include "engine/host.h"
 #include "engine/state.h"
 
 /* A disk takes twice as long for segments as small as those in memory. */
 enum {
     SEGMENT_BYTES = 1 << 18,
     DISK_SEGMENT_BYTES = 1 << 20,
+    HOST_SEGMENT_BYTES = 1 << 24,
     SEGMENT_MAX_BYTES = 1 << 30,
     PAGE = 4096
 };
-static const uint64_t queue_bytes = UINT64_C(1) << 26;
+static const uint64_t queue_bytes = UINT64_C(1) << 26, host_queue_bytes = UINT64_C(1) << 30;
 
 static bool is_child(const pz_engine *engine)
 {
@@ -35,15 +37,32 @@ static bool is_rate(double bps)
     return bps == 0 || (bps >= 1 && bps <= 1e18);
 }
 
+static bool is_host_right(const pz_engine_options *options)
+{
+    return options->gpu != NULL && options->threads == NULL && !options->event &&
+           options->done == NULL && options->link_bps[PZ_OUT] == 0 && options->link_bps[PZ_IN] == 0;
+}
+
+static bool is_tier_right(const pz_engine_options *options)
+{
+    const bool has_pool = options->pool != NULL && options->directory == NULL;
+
+    switch (options->tier) {
+    case PZ_TIER_MEMORY:
+        return has_pool && options->gpu == NULL;
+    case PZ_TIER_DISK:
+        return options->pool == NULL && options->directory != NULL && options->gpu == NULL;
+    case PZ_TIER_HOST:
+        return has_pool && is_host_right(options);
+    }
+    return false;
+}
+
 static bool are_right(const pz_engine_options *options)
 {
     pz_mode mode;
 
-    return options->size == sizeof *options &&
-           (options->tier == PZ_TIER_MEMORY
-                ? options->pool != NULL && options->directory == NULL
-                : options->tier == PZ_TIER_DISK && options->pool == NULL &&
-                      options->directory != NULL) &&
+    return options->size == sizeof *options && is_tier_right(options) &&
            options->bypass <= PZ_BYPASS_ALWAYS && is_rate(options->codec_bps) &&
            is_rate(options->link_bps[PZ_OUT]) && is_rate(options->link_bps[PZ_IN]) &&
            options->segment_bytes % PZ_CHUNK_BYTES == 0 &&
@@ -63,12 +82,14 @@ static void set_options(pz_engine *engine, const pz_engine_options *options)
     own->codec = NULL;
     own->directory = NULL;
     if (own->segment_bytes == 0)
-        own->segment_bytes = own->tier == PZ_TIER_DISK ? DISK_SEGMENT_BYTES : SEGMENT_BYTES;
+        own->segment_bytes = own->tier == PZ_TIER_DISK   ? DISK_SEGMENT_BYTES
+                             : own->tier == PZ_TIER_HOST ? HOST_SEGMENT_BYTES
+                                                         : SEGMENT_BYTES;
     (void)pz_stream_bound(own->segment_bytes, &bound);
     engine->slot_bytes = (bound + PAGE - 1) / PAGE * PAGE;
     for (unsigned i = 0; i < PZ_DIRECTIONS; i++)
         if (own->queue_bytes[i] == 0)
-            own->queue_bytes[i] = queue_bytes;
+            own->queue_bytes[i] = own->tier == PZ_TIER_HOST ? host_queue_bytes : queue_bytes;
 }
 
 static void init_pipe(pz_engine *engine, pz_direction direction)
@@ -141,12 +162,23 @@ static pz_status open_event(pz_engine *engine)
     return engine->options.event && engine->event < 0 ? PZ_ERR_IO : PZ_OK;
 }
 
+static pz_status start_host(pz_engine *engine, pz_diag *diag)
+{
+    const pz_status status = pzi_host_open(engine, &engine->host, diag);
+
+    if (status == PZ_OK)
+        engine->tier = &engine->host->tier;
+    return status;
+}
+
 static pz_status start(pz_engine *engine, const pz_engine_options *options, pz_diag *diag)
 {
     pz_status status = open_event(engine);
 
     if (status != PZ_OK)
         return pzi_fail(diag, status, "there is no eventfd");
+    if (options->tier == PZ_TIER_HOST)
+        return start_host(engine, diag);
     status = make_staging(engine);
     if (status == PZ_OK)
         status = open_tier(engine, options, diag);
@@ -176,7 +208,7 @@ pz_status pz_engine_new(const pz_engine_options *options, pz_engine **engine, pz
         *engine = made;
     else
         pz_engine_free(made);
-    return status == PZ_ERR_MEMORY ? pzi_no_memory(diag) : status;
+    return status == PZ_ERR_MEMORY && options->tier != PZ_TIER_HOST ? pzi_no_memory(diag) : status;
 }
 
 /* ---- Freeing an engine ----------------------------------------------------------------------- */
@@ -192,6 +224,8 @@ static void stop(pz_engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
     engine->is_stopping = true;
+    if (engine->host != NULL)
+        pzi_host_await_all(engine->host);
     for (pz_swap *swap = engine->swaps; swap != NULL; swap = swap->next)
         cancel_both(swap);
     pthread_mutex_unlock(&engine->lock);
@@ -294,6 +328,7 @@ pz_status pz_swap_out(pz_engine *engine, const pz_swap_options *options, bool wa
 
     if (engine == NULL || is_child(engine) || options == NULL || options->size != sizeof *options ||
         swap == NULL || (options->data == NULL && options->bytes != 0) || !(options->ratio >= 0) ||
+        (options->stream != NULL && engine->host == NULL) ||
         pz_mode_of(engine->codec, PZ_PROFILE_NATIVE, options->dtype, &mode) != PZ_OK)
         return PZ_ERR_ARGUMENT;
     segment = engine->options.segment_bytes;
@@ -303,7 +338,8 @@ pz_status pz_swap_out(pz_engine *engine, const pz_swap_options *options, bool wa
     made->mode = mode;
     pthread_mutex_lock(&engine->lock);
     link_swap(made);
-    status = pzi_submit(&engine->pipes[PZ_OUT], &made->jobs[PZ_OUT], wait);
+    status = engine->host != NULL ? pzi_host_out(made, options->stream, wait)
+                                  : pzi_submit(&engine->pipes[PZ_OUT], &made->jobs[PZ_OUT], wait);
     if (status != PZ_OK)
         unlink_swap(made);
     pthread_mutex_unlock(&engine->lock);
@@ -324,6 +360,37 @@ static pz_status is_ready(const pz_swap *swap, const void *to)
     return swap->jobs[PZ_OUT].state == PZI_IDLE ? swap->jobs[PZ_OUT].status : PZ_OK;
 }
 
+static pz_status swap_in_on_device(pz_swap *swap, void *to, void *stream, bool wait)
+{
+    pz_status status;
+
+    if (swap->is_measured || (to == NULL && swap->stats.raw_bytes != 0))
+        return PZ_ERR_ARGUMENT;
+    pthread_mutex_lock(&swap->engine->lock);
+    status = pzi_host_in(swap, to, stream, wait);
+    pthread_mutex_unlock(&swap->engine->lock);
+    return status;
+}
+
+pz_status pz_swap_in_on(pz_swap *swap, void *to, void *stream, bool wait)
+{
+    if (swap == NULL || is_child(swap->engine) || swap->engine->host == NULL)
+        return PZ_ERR_ARGUMENT;
+    return swap_in_on_device(swap, to, stream, wait);
+}
+
+pz_status pz_swap_join(pz_swap *swap, void *stream)
+{
+    pz_status status;
+
+    if (swap == NULL || is_child(swap->engine) || swap->engine->host == NULL)
+        return PZ_ERR_ARGUMENT;
+    pthread_mutex_lock(&swap->engine->lock);
+    status = pzi_host_join(swap, stream);
+    pthread_mutex_unlock(&swap->engine->lock);
+    return status;
+}
+
 pz_status pz_swap_in(pz_swap *swap, void *to, bool wait)
 {
     pz_engine *engine;
@@ -332,6 +399,8 @@ pz_status pz_swap_in(pz_swap *swap, void *to, bool wait)
     if (swap == NULL || is_child(swap->engine))
         return PZ_ERR_ARGUMENT;
     engine = swap->engine;
+    if (engine->host != NULL)
+        return swap_in_on_device(swap, to, NULL, wait);
     pthread_mutex_lock(&engine->lock);
     status = is_ready(swap, to);
     if (status == PZ_OK)
@@ -344,15 +413,12 @@ pz_status pz_swap_in(pz_swap *swap, void *to, bool wait)
     return status;
 }
 
-static bool is_idle(const pz_swap *swap)
-{
-    return swap->jobs[PZ_OUT].state == PZI_IDLE && swap->jobs[PZ_IN].state == PZI_IDLE;
-}
-
 /* Waits with the lock; the status of the last transfer. */
 static pz_status await(const pz_swap *swap)
 {
-    while (!is_idle(swap))
+    if (swap->engine->host != NULL)
+        pzi_host_await(swap);
+    while (!pzi_is_idle(swap))
         pthread_cond_wait(&swap->engine->changed, &swap->engine->lock);
     return swap->jobs[swap->last].status;
 }
@@ -376,7 +442,9 @@ bool pz_swap_done(pz_swap *swap)
     if (swap == NULL || is_child(swap->engine))
         return true;
     pthread_mutex_lock(&swap->engine->lock);
-    done = is_idle(swap);
+    if (swap->engine->host != NULL)
+        pzi_host_settle(swap->engine->host);
+    done = pzi_is_idle(swap);
     pthread_mutex_unlock(&swap->engine->lock);
     return done;
 }
@@ -388,10 +456,20 @@ pz_status pz_swap_cancel(pz_swap *swap)
     if (swap == NULL || is_child(swap->engine))
         return PZ_ERR_ARGUMENT;
     pthread_mutex_lock(&swap->engine->lock);
-    cancel_both(swap);
+    if (swap->engine->host == NULL)
+        cancel_both(swap);
     status = await(swap);
     pthread_mutex_unlock(&swap->engine->lock);
     return status;
+}
+
+void pzi_forget(pz_swap *swap)
+{
+    struct pzi_tier *const tier = swap->engine->tier;
+
+    unlink_swap(swap);
+    tier->drop(tier, &swap->place);
+    free(swap);
 }
 
 /* In a child nothing can be done: see pz_engine_free(). */
@@ -403,12 +481,16 @@ void pz_swap_free(pz_swap *swap)
         return;
     engine = swap->engine;
     pthread_mutex_lock(&engine->lock);
-    cancel_both(swap);
-    (void)await(swap);
-    unlink_swap(swap);
+    if (engine->host != NULL) {
+        pzi_host_settle(engine->host);
+        swap->is_orphan = !pzi_is_idle(swap);
+    } else {
+        cancel_both(swap);
+        (void)await(swap);
+    }
+    if (!swap->is_orphan)
+        pzi_forget(swap);
     pthread_mutex_unlock(&engine->lock);
-    engine->tier->drop(engine->tier, &swap->place);
-    free(swap);
 }
 
 /* ---- Waiting for all, statistics ------------------------------------------------------------- */
@@ -423,6 +505,8 @@ pz_status pz_engine_wait(pz_engine *engine)
     if (engine == NULL || is_child(engine))
         return PZ_ERR_ARGUMENT;
     pthread_mutex_lock(&engine->lock);
+    if (engine->host != NULL)
+        pzi_host_await_all(engine->host);
     while (engine->under_way != 0)
         pthread_cond_wait(&engine->changed, &engine->lock);
     pthread_mutex_unlock(&engine->lock);

@@ -8,10 +8,7 @@
 
 #include "engine/state.h"
 
-/* So many bytes make half of what a measured rate remembers. */
-static const double rate_bytes = 256e6;
-
-static int64_t now_ns(void)
+int64_t pzi_now_ns(void)
 {
     struct timespec now;
 
@@ -46,16 +43,6 @@ static void remove_job(struct pzi_jobs *jobs, const struct pzi_job *job)
 
 /* ---- Accounts -------------------------------------------------------------------------------- */
 
-static void add_rate(struct pzi_rate *rate, double bytes, double ns)
-{
-    rate->bytes += bytes;
-    rate->ns += ns;
-    if (rate->bytes > rate_bytes) {
-        rate->bytes /= 2;
-        rate->ns /= 2;
-    }
-}
-
 static bool is_move(const struct pzi_pipe *pipe, unsigned step)
 {
     return (pipe->direction == PZ_OUT) == (step == 1);
@@ -67,7 +54,7 @@ static void account_move(struct pzi_pipe *pipe, const struct pzi_slot *slot, int
     struct pz_swap *const swap = slot->job->swap;
 
     if (slot->job->status == PZ_OK && !swap->is_measured)
-        add_rate(&pipe->move, swap->segments[slot->segment].bytes, (double)ns);
+        pzi_add_rate(&pipe->move, swap->segments[slot->segment].bytes, (double)ns);
     pipe->stats.move_ns += ns;
     swap->stats.move_ns[pipe->direction] += ns;
     if (swap->place.system_error != 0)
@@ -88,7 +75,7 @@ static void account_code(struct pzi_pipe *pipe, const struct pzi_slot *slot, int
     struct pz_swap *const swap = slot->job->swap;
 
     if (slot->job->status == PZ_OK && is_codec_used(pipe, slot))
-        add_rate(&pipe->code, (double)pzi_segment_raw(swap, slot->segment), (double)ns);
+        pzi_add_rate(&pipe->code, (double)pzi_segment_raw(swap, slot->segment), (double)ns);
     pipe->stats.code_ns += ns;
     swap->stats.code_ns[pipe->direction] += ns;
 }
@@ -108,21 +95,21 @@ static void pace(struct pzi_pipe *pipe, const struct pzi_slot *slot)
     if (pipe->link_free_ns < slot->ready_ns)
         pipe->link_free_ns = slot->ready_ns;
     pipe->link_free_ns += (int64_t)((double)bytes * 1e9 / bps);
-    while (slot->job->status == PZ_OK && now_ns() < pipe->link_free_ns) {
+    while (slot->job->status == PZ_OK && pzi_now_ns() < pipe->link_free_ns) {
         const struct timespec until = {(time_t)(pipe->link_free_ns / 1000000000),
                                        (long)(pipe->link_free_ns % 1000000000)};
 
         pthread_cond_timedwait(&pipe->stop_pacing, &pipe->engine->lock, &until);
     }
     if (slot->job->status != PZ_OK) /* what is cancelled leaves the link at once */
-        pipe->link_free_ns = now_ns();
+        pipe->link_free_ns = pzi_now_ns();
 }
 
 /* With the lock, which is open during the step. */
 static void run_step(struct pzi_pipe *pipe, struct pzi_slot *slot, unsigned step)
 {
     struct pzi_job *const job = slot->job;
-    const int64_t start_ns = now_ns();
+    const int64_t start_ns = pzi_now_ns();
     pz_status status;
 
     if (job->status != PZ_OK)
@@ -133,12 +120,12 @@ static void run_step(struct pzi_pipe *pipe, struct pzi_slot *slot, unsigned step
     if (job->status == PZ_OK)
         job->status = status;
     if (!is_move(pipe, step)) {
-        account_code(pipe, slot, now_ns() - start_ns);
+        account_code(pipe, slot, pzi_now_ns() - start_ns);
         return;
     }
     if (status == PZ_OK)
         pace(pipe, slot);
-    account_move(pipe, slot, now_ns() - start_ns);
+    account_move(pipe, slot, pzi_now_ns() - start_ns);
 }
 
 /* ---- The end of a job ------------------------------------------------------------------------ */
@@ -164,7 +151,7 @@ static void settle_out(struct pzi_pipe *pipe, struct pzi_job *job)
         swap->stats.coded_bytes = coded_bytes(swap);
 }
 
-static void settle(struct pzi_pipe *pipe, struct pzi_job *job)
+void pzi_settle(struct pzi_pipe *pipe, struct pzi_job *job)
 {
     struct pz_swap *const swap = job->swap;
 
@@ -199,7 +186,7 @@ static void complete(struct pzi_pipe *pipe, struct pzi_job *job)
     const pz_swap_stats *const stats = &job->swap->stats;
 
     job->state = PZI_ENDING;
-    settle(pipe, job);
+    pzi_settle(pipe, job);
     if (engine->options.done != NULL) {
         pthread_mutex_unlock(&engine->lock);
         engine->options.done(engine->options.user, stats->token, pipe->direction, job->status);
@@ -226,7 +213,7 @@ static void consume(struct pzi_pipe *pipe, struct pzi_slot *slot)
 static void wait_first(struct pzi_pipe *pipe, pthread_cond_t *condition)
 {
     pthread_cond_wait(condition, &pipe->engine->lock);
-    pipe->awake_ns = now_ns();
+    pipe->awake_ns = pzi_now_ns();
 }
 
 static struct pzi_slot *free_slot(struct pzi_pipe *pipe, struct pzi_job *job, size_t segment)
@@ -246,7 +233,7 @@ static struct pzi_slot *free_slot(struct pzi_pipe *pipe, struct pzi_job *job, si
 static void hand_over(struct pzi_pipe *pipe, struct pzi_slot *slot)
 {
     if (pipe->direction == PZ_OUT)
-        slot->ready_ns = now_ns();
+        slot->ready_ns = pzi_now_ns();
     if (!pipe->is_staged) {
         consume(pipe, slot);
         return;
@@ -271,7 +258,7 @@ static void run_job(struct pzi_pipe *pipe, struct pzi_job *job)
     struct pz_swap *const swap = job->swap;
     const size_t count = swap->place.count;
 
-    swap->stats.queued_ns[pipe->direction] += now_ns() - job->queued_ns;
+    swap->stats.queued_ns[pipe->direction] += pzi_now_ns() - job->queued_ns;
     if (pipe->direction == PZ_IN)
         await_out(pipe, job);
     else
@@ -307,7 +294,7 @@ static void *first_thread(void *arg)
     struct pzi_job *job;
 
     pthread_mutex_lock(&pipe->engine->lock);
-    pipe->awake_ns = now_ns(); /* it may find a job without ever having waited */
+    pipe->awake_ns = pzi_now_ns(); /* it may find a job without ever having waited */
     while ((job = next_job(pipe)) != NULL)
         run_job(pipe, job);
     pipe->has_ended = true;
@@ -377,7 +364,7 @@ static bool has_room(const struct pzi_pipe *pipe, uint64_t bytes)
 /* Callers take turns, so that large tensors are not overtaken for ever. */
 static pz_status await_room(struct pzi_pipe *pipe, struct pzi_job *job, bool wait)
 {
-    const int64_t start_ns = now_ns();
+    const int64_t start_ns = pzi_now_ns();
     const uint64_t bytes = job->swap->stats.raw_bytes;
 
     if (pipe->waiting.first == NULL && has_room(pipe, bytes))
@@ -389,7 +376,7 @@ static pz_status await_room(struct pzi_pipe *pipe, struct pzi_job *job, bool wai
         pthread_cond_wait(&pipe->engine->changed, &pipe->engine->lock);
     remove_job(&pipe->waiting, job);
     pthread_cond_broadcast(&pipe->engine->changed);
-    pipe->stats.blocked_ns += now_ns() - start_ns;
+    pipe->stats.blocked_ns += pzi_now_ns() - start_ns;
     return job->status;
 }
 
@@ -397,7 +384,7 @@ static void append(struct pzi_pipe *pipe, struct pzi_job *job)
 {
     add_job(&pipe->queue, job);
     job->state = PZI_QUEUED;
-    job->queued_ns = now_ns();
+    job->queued_ns = pzi_now_ns();
     pipe->engine->under_way++;
     pipe->stats.queue_bytes += job->swap->stats.raw_bytes;
     if (pipe->stats.queue_bytes > pipe->stats.queue_peak_bytes)

@@ -40,6 +40,8 @@ struct pz_swap {
     double ratio;                    /* predicted; 0: not known */
     pz_mode mode;                    /* of the codec */
     bool is_measured;                /* and nothing else */
+    bool is_orphan;                  /* host: freed by the caller, and under way */
+    unsigned tickets[PZ_DIRECTIONS]; /* host: segments under way */
     pz_direction last;               /* of the transfers that were asked for */
     struct pzi_job jobs[PZ_DIRECTIONS];
     struct pzi_place place;
@@ -51,6 +53,19 @@ struct pz_swap {
 struct pzi_rate {
     double bytes, ns;
 };
+
+/* So many bytes make half of what a measured rate remembers. */
+#define PZI_RATE_BYTES 256e6
+
+static inline void pzi_add_rate(struct pzi_rate *rate, double bytes, double ns)
+{
+    rate->bytes += bytes;
+    rate->ns += ns;
+    if (rate->bytes > PZI_RATE_BYTES) {
+        rate->bytes /= 2;
+        rate->ns /= 2;
+    }
+}
 
 static inline double pzi_bps(const struct pzi_rate *rate)
 {
@@ -98,8 +113,9 @@ struct pz_engine {
     size_t slot_bytes;
     long process; /* that made it */
     struct pzi_tier *tier;
-    pz_pool *staging; /* of buffers for slots */
-    int event;        /* or -1 */
+    struct pzi_host *host; /* host: the tier, else NULL, and so is staging */
+    pz_pool *staging;      /* of buffers for slots */
+    int event;             /* or -1 */
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a job has ended, or there may be room in a queue */
@@ -110,6 +126,11 @@ struct pz_engine {
     uint64_t left_out;  /* tensors for which the codec was too slow */
     struct pzi_pipe pipes[PZ_DIRECTIONS];
 };
+
+static inline bool pzi_is_idle(const struct pz_swap *swap)
+{
+    return swap->jobs[PZ_OUT].state == PZI_IDLE && swap->jobs[PZ_IN].state == PZI_IDLE;
+}
 
 /* Raw bytes of a segment. */
 static inline size_t pzi_segment_raw(const struct pz_swap *swap, size_t segment)
@@ -129,7 +150,17 @@ pzi_step pzi_encode, pzi_put, pzi_get, pzi_decode;
  * the lock. */
 bool pzi_decide_bypass(struct pz_swap *swap);
 
+/* ---- engine.c ---- */
+
+/* Frees a tensor that is idle, with the lock. */
+void pzi_forget(struct pz_swap *swap);
+
 /* ---- pipe.c: all with the lock, but start and stop ---- */
+
+int64_t pzi_now_ns(void);
+
+/* Accounts for a job that ends, and lets go of what is not needed after it. */
+void pzi_settle(struct pzi_pipe *pipe, struct pzi_job *job);
 
 /* Starts the threads; the rest of *pipe is as pz_engine_new() makes it.  PZ_ERR_MEMORY. */
 pz_status pzi_pipe_start(struct pzi_pipe *pipe);

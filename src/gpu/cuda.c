@@ -453,8 +453,10 @@ static pz_status new_mark(struct pz_gpu *gpu, void *stream, void **mark)
 
     if (result == 0) {
         result = self->driver.cuEventRecord(event, stream);
-        if (result != 0)
+        if (result != 0) {
             free_mark(gpu, event);
+            event = NULL;
+        }
     }
     leave(self, entered);
     *mark = event;

@@ -29,6 +29,8 @@ static void constants(void)
     CONSTANT(PZ_DIRECTIONS);
     CONSTANT(PZ_TIER_MEMORY);
     CONSTANT(PZ_TIER_DISK);
+    CONSTANT(PZ_TIER_HOST);
+    CONSTANT(PZ_GPU_CUDA);
     CONSTANT(PZ_BYPASS_AUTO);
     CONSTANT(PZ_BYPASS_NEVER);
     CONSTANT(PZ_BYPASS_ALWAYS);
@@ -157,6 +159,8 @@ static void engine_options(void)
     FIELD(pz_engine_options, event);
     FIELD(pz_engine_options, done);
     FIELD(pz_engine_options, user);
+    FIELD(pz_engine_options, gpu);
+    FIELD(pz_engine_options, groups);
     STRUCT(pz_swap_options);
     FIELD(pz_swap_options, size);
     FIELD(pz_swap_options, data);
@@ -165,6 +169,13 @@ static void engine_options(void)
     FIELD(pz_swap_options, token);
     FIELD(pz_swap_options, ratio);
     FIELD(pz_swap_options, measure);
+    FIELD(pz_swap_options, stream);
+    STRUCT(pz_gpu_options);
+    FIELD(pz_gpu_options, size);
+    FIELD(pz_gpu_options, kind);
+    FIELD(pz_gpu_options, device);
+    FIELD(pz_gpu_options, driver);
+    FIELD(pz_gpu_options, compiler);
 }
 
 static void engine_stats(void)

@@ -13,7 +13,7 @@ from planezip import _library, _release, _types
 from support import SOURCE
 
 HEADER = "".join((SOURCE / "include/planezip" / name).read_text(encoding="utf-8")
-                 for name in ("planezip.h", "engine.h", "plan.h", "ibp.h"))
+                 for name in ("planezip.h", "gpu.h", "engine.h", "plan.h", "ibp.h"))
 COMPILER = os.environ.get("CC", "cc")
 
 
