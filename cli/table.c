@@ -289,22 +289,28 @@ void table_print(const table *self, const char *heading)
         print_row(self, widths, self->cells + row * self->column_count);
 }
 
+/* What a record tells: nothing about what there is not. */
+static bool is_told(const table *self, size_t c)
+{
+    return is_shown(&self->columns[c]) && self->cells[c].kind != CELL_NONE;
+}
+
 void table_record(const table *self, FILE *stream)
 {
     char text[CELL_TEXT];
     size_t width = 0;
 
     for (size_t c = 0; c < self->column_count; c++)
-        if (is_shown(&self->columns[c]) && clean_width(title_of(&self->columns[c])) > width)
+        if (is_told(self, c) && clean_width(title_of(&self->columns[c])) > width)
             width = clean_width(title_of(&self->columns[c]));
     for (size_t c = 0; c < self->column_count; c++) {
         const column *entry = &self->columns[c];
 
-        if (!is_shown(entry))
+        if (!is_told(self, c))
             continue;
         fprintf(stream, "%-*s  ", (int)width, title_of(entry));
         clean_print(cell_text(entry->kind, &self->cells[c], text), stream);
-        if (self->cells[c].kind != CELL_NONE && unit_of(entry->kind)[0] != '\0')
+        if (unit_of(entry->kind)[0] != '\0')
             fprintf(stream, " %s", unit_of(entry->kind));
         putc('\n', stream);
     }

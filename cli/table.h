@@ -56,7 +56,7 @@ void table_csv(const table *self);
  * an exit status. */
 int table_check_formats(bool csv, bool json);
 
-/* One line per column of the first row. */
+/* A line for each column of the first row that has a value. */
 void table_record(const table *self, FILE *stream);
 
 /* An array of objects, or the object of one row; the caller owns it. */

@@ -1,25 +1,26 @@
-#!/bin/sh
+#!/bin/bash
 # Help, version and wrong command lines.
 . "$PZ_SOURCE_DIR/tests/cli/support/lib.sh"
+
+commands=(compress decompress test list "stream encode" "stream decode" measure bench "ibp learn"
+    "ibp pack" "ibp unpack" "ibp show" "ibp measure" "ibp cache" "trace show" "trace check"
+    "ratios show" "ratios compare" "ratios update" plan simulate sweep fit explain diff
+    "platform list" "platform show" hw)
 
 run 0 "--version" --version
 prints "--version names the version" '^planezip [0-9]*\.[0-9]*\.[0-9]*$'
 run 0 "--help" --help
-for verb in compress decompress test list stream measure bench trace ratios plan simulate sweep \
-    fit explain diff platform hw; do
+for verb in compress decompress test list stream measure bench ibp trace ratios plan simulate \
+    sweep fit explain diff platform hw; do
     run 0 "--help of $verb" "$verb" --help
     prints "$verb is in its help" "^Usage: planezip $verb"
     run 0 "-h of $verb" "$verb" -h
 done
 run 0 "the list of verbs" --help
-for command in compress decompress test list "stream encode" "stream decode" measure bench \
-    "trace show" "trace check" "ratios show" "ratios compare" "ratios update" plan simulate sweep \
-    fit explain diff "platform list" "platform show" hw; do
+for command in "${commands[@]}"; do
     prints "$command is in the list of verbs" "^  $command "
 done
-for command in "stream encode" "stream decode" "ibp learn" "ibp pack" \
-    "ibp unpack" "ibp show" "ibp measure" "ibp cache" "trace show" "trace check" "ratios show" \
-    "ratios compare" "ratios update" "platform list" "platform show"; do
+for command in "${commands[@]}"; do
     # shellcheck disable=SC2086 # two words
     run 0 "--help of $command" $command --help
     prints "usage of $command" "^Usage: planezip $command"
@@ -27,9 +28,7 @@ done
 
 # The man page knows every option, under the heading of its verb or of all verbs.
 sed 's/\\//g' "$PZ_SOURCE_DIR/docs/planezip.1" >man.txt
-for command in compress decompress test list "stream encode" "stream decode" measure bench \
-    "trace show" "trace check" "ratios show" "ratios compare" "ratios update" plan simulate sweep \
-    fit explain diff "platform list" "platform show" hw; do
+for command in "${commands[@]}"; do
     awk -v command="$command" '/^\.S[HS]/ { on = index(", " $0 ",", command) || /ALL VERBS/ } on' \
         man.txt >section.txt
     # shellcheck disable=SC2086 # two words
@@ -46,9 +45,7 @@ refuse 2 "an unknown verb" compres
 refuse 2 "an unknown option instead of a verb" --frobnicate
 refuse 2 "half a verb" trace
 refuse 2 "an unknown second word" trace frobnicate
-for command in compress decompress test list "stream encode" "stream decode" measure bench \
-    "trace show" "trace check" "ratios show" "ratios compare" "ratios update" plan simulate sweep \
-    fit explain diff "platform list" "platform show" hw; do
+for command in "${commands[@]}"; do
     # shellcheck disable=SC2086 # two words
     refuse 2 "an unknown option of $command" $command --frobnicate
     # shellcheck disable=SC2086
