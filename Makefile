@@ -35,7 +35,7 @@ test: all
 	$(CTEST) --test-dir build-asan -LE long
 
 # Adds PyTorch, Chromium, clang, memcheck, AVX-512 and other machines by emulation, fuzzing, the
-# long tests.
+# long tests, and a deeper look by the analyser.
 test-all: test
 	PZ_VENV_DIR=build/python tools/python_env torch
 	$(CTEST) --test-dir build -R python_torch
@@ -48,6 +48,8 @@ test-all: test
 	tools/emulate aarch64 i686 s390x
 	tools/fuzz
 	$(CTEST) --test-dir build -L long
+	tools/bootstrap --lint
+	tools/lint --deep
 
 bench: all
 	tools/bench

@@ -16,6 +16,6 @@ run 0 "a platform" platform show A -o platform.json
 run 0 "a plan" plan -q --trace tiny.json --ratios tiny_ratios.json --platform A --budget 90% \
     -o plan.json
 check "faults" python3 -B "$PZ_SOURCE_DIR/tests/cli/support/faults.py" "$PZ_FAULTS" . \
-    ${PZ_PLAIN:+--plain}
+    ${PZ_FAULTS_OPTION:+"$PZ_FAULTS_OPTION"}
 
 finish

@@ -138,7 +138,7 @@ TEST(an_evaluation_agrees_with_the_simulator)
 {
     struct counts counts = {0};
 
-    for (uint64_t seed = 1; seed <= 700; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(700); seed++) {
         struct lab lab;
         if (!lab_new(&lab, seed, 2 + (int)(seed % 30)))
             return;
@@ -149,8 +149,8 @@ TEST(an_evaluation_agrees_with_the_simulator)
         }
         lab_free(&lab);
     }
-    CHECK(counts.ran > 12000);
-    CHECK(counts.held > 500);
+    CHECK(counts.ran > TEST_CASES(12000));
+    CHECK(counts.held > TEST_CASES(500));
     /* The profile has all that an operator reads back before the replays before it. */
     CHECK(counts.needless < counts.ran / 500);
 }
@@ -232,7 +232,7 @@ TEST(no_plan_runs_in_less_than_all_take)
 {
     unsigned tried = 0, reached = 0;
 
-    for (uint64_t seed = 1; tried < 150; seed++) {
+    for (uint64_t seed = 1; tried < TEST_CASES(150); seed++) {
         struct lab lab;
         if (!lab_new(&lab, seed, 1 + (int)(seed % 5)))
             return;
@@ -270,7 +270,7 @@ TEST(best_finds_the_optimum_of_tiny_traces)
 {
     unsigned searched = 0, found = 0;
     const unsigned wanted =
-        getenv("PZ_TINY_TRACES") ? (unsigned)atoi(getenv("PZ_TINY_TRACES")) : 150;
+        getenv("PZ_TINY_TRACES") ? (unsigned)atoi(getenv("PZ_TINY_TRACES")) : TEST_CASES(150);
 
     for (uint64_t seed = 1; searched < wanted; seed++) {
         struct lab lab;
@@ -404,7 +404,7 @@ TEST(bounds_and_plans_of_the_models)
     } points[] = {
         {"A", 50, 2.54, 2.9}, {"B", 50, 6.06, 7.5}, {"A", 30, 6.02, 8.7}, {"B", 30, 11.76, 15.5}};
 
-    for (size_t k = 0; k < sizeof points / sizeof points[0]; k++) {
+    for (size_t k = 0; k < TEST_CASES(sizeof points / sizeof points[0]); k++) {
         double bounds = 0, plans = 0;
         for (int i = 0; i < MODELS; i++) {
             struct model m;
@@ -467,7 +467,7 @@ static void check_best(const struct model *model)
 /* At three budgets; with PZ_ALL_BUDGETS set, at the seven of the paper. */
 TEST(nothing_beats_best)
 {
-    const unsigned step = getenv("PZ_ALL_BUDGETS") ? 10 : 30;
+    const unsigned step = getenv("PZ_ALL_BUDGETS") ? 10 : TEST_SANITIZED ? 60 : 30;
 
     for (int i = 0; i < MODELS; i++)
         for (unsigned percent = 30; percent <= 90; percent += step)
@@ -489,7 +489,7 @@ TEST(less_freed_than_predicted)
 {
     unsigned overflown = 0, planned = 0;
 
-    for (uint64_t seed = 1; seed <= 900; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(900); seed++) {
         struct lab lab;
         pz_plan *plan = NULL;
         pz_report report;
@@ -518,5 +518,5 @@ TEST(less_freed_than_predicted)
         lab_free(&lab);
     }
     TEST_CONTEXT("%u overflown, %u planned again", overflown, planned);
-    CHECK(overflown >= 10 && planned >= overflown / 2);
+    CHECK(overflown >= TEST_CASES(10) && planned >= overflown / 2);
 }

@@ -168,7 +168,7 @@ static void random_plan(struct world *w, const int64_t *recompute_ns, pz_plan *p
  * With less it runs within the budget or is refused. */
 TEST(any_plan_runs_with_enough_memory)
 {
-    for (uint64_t seed = 1; seed <= 1500; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(1500); seed++) {
         struct world w;
         pz_plan *plan;
         pz_report report;
@@ -242,7 +242,7 @@ TEST(policies_keep_the_budget)
 {
     static const unsigned percents[] = {100, 90, 75, 60, 45};
 
-    for (uint64_t seed = 1; seed <= 250; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(250); seed++) {
         struct world w;
         pz_policy policy;
         if (!world_new(&w, seed, 3 + (int)(seed % 25)))
@@ -273,7 +273,7 @@ static int64_t time_of(const struct world *w, const char *policy)
 /* Both are among the candidates of the portfolio, under the same predictions. */
 TEST(portfolio_is_never_worse_than_its_members)
 {
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(300); seed++) {
         struct world w;
         if (!world_new(&w, seed, 3 + (int)(seed % 20)))
             return;
@@ -290,7 +290,7 @@ TEST(a_software_codec_is_never_worse_than_none)
 {
     unsigned without = 0;
 
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(300); seed++) {
         struct world w;
         if (!world_new(&w, seed, 3 + (int)(seed % 20)))
             return;
@@ -304,7 +304,7 @@ TEST(a_software_codec_is_never_worse_than_none)
         without += best == time_of(&w, "bw");
         world_free(&w);
     }
-    CHECK(without > 0 && without < 300);
+    CHECK(without > 0 && without < TEST_CASES(300));
 }
 
 static bool same_plan(const pz_plan *a, const pz_plan *b)
@@ -322,7 +322,7 @@ TEST(plans_follow_the_predictions)
 {
     unsigned compared = 0;
 
-    for (uint64_t seed = 1; seed <= 400; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(400); seed++) {
         struct world w;
         pz_plan *blind = NULL, *plan = NULL;
         pz_report report;
@@ -341,7 +341,7 @@ TEST(plans_follow_the_predictions)
         pz_plan_free(plan);
         world_free(&w);
     }
-    CHECK(compared > 200);
+    CHECK(compared > TEST_CASES(200));
 }
 
 /* A plan for a little less is a plan for more: what overflows is planned again for 2 % less, 14
@@ -350,7 +350,7 @@ TEST(plans_for_less_are_tried_as_well)
 {
     unsigned feasible = 0;
 
-    for (uint64_t seed = 1; seed <= 500; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(500); seed++) {
         struct world w;
         if (!world_new(&w, seed, 3 + (int)(seed % 25)))
             return;
@@ -367,12 +367,12 @@ TEST(plans_for_less_are_tried_as_well)
         }
         world_free(&w);
     }
-    CHECK(feasible > 100);
+    CHECK(feasible > TEST_CASES(100));
 }
 
 TEST(engine_as_fast_as_the_link_does_nothing)
 {
-    for (uint64_t seed = 1; seed <= 200; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(200); seed++) {
         struct world w;
         pz_plan *plan = NULL;
         pz_report report, raw;
@@ -396,7 +396,7 @@ TEST(engine_as_fast_as_the_link_does_nothing)
 
 TEST(least_budget_is_feasible)
 {
-    for (uint64_t seed = 1; seed <= 120; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(120); seed++) {
         struct world w;
         pz_policy policy;
         if (!world_new(&w, seed, 3 + (int)(seed % 20)))
@@ -527,7 +527,7 @@ static void change_draft(struct world *w, pzi_planner *p, pz_plan *plan)
 
 TEST(profile_of_a_draft_is_that_of_its_schedule)
 {
-    for (uint64_t seed = 1; seed <= 1000; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(1000); seed++) {
         struct world w;
         pzi_work work;
         pzi_planner planner;
@@ -563,7 +563,7 @@ static int64_t clones_ns(const pzi_work *work)
 /* A replay only grows while its sources are dropped, but for copies. */
 TEST(stale_chains_are_lower_bounds)
 {
-    for (uint64_t seed = 1; seed <= 500; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_CASES(500); seed++) {
         struct world w;
         pzi_work work;
         pzi_planner p;
@@ -661,7 +661,7 @@ TEST(no_policy_beats_the_best_plan)
 {
     unsigned searched = 0;
 
-    for (uint64_t seed = 1; searched < 40; seed++) {
+    for (uint64_t seed = 1; searched < TEST_CASES(40); seed++) {
         struct search s = {.best_ns = INT64_MAX};
         struct world w;
         if (!world_new(&w, seed, 2 + (int)(seed % 4)))

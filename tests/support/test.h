@@ -33,6 +33,19 @@
  * test starts without one. */
 #define TEST_CONTEXT(...) ((void)snprintf(test_context, sizeof test_context, __VA_ARGS__))
 
+/* Under ASan, where a case takes several times as long, loops may do with fewer. */
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+#define TEST_CASES(count) (TEST_SANITIZED ? (count) / 4 : (count))
+
 /* A loop that fails everywhere prints this many lines; the rest is only counted. */
 enum { TEST_MAX_PRINTED = 20 };
 

@@ -119,7 +119,7 @@ static void change_every_byte(unsigned format)
     scene_make(&scene, format);
     CHECK(scan(&scene) == PZ_OK);
     CHECK(access_all(&scene) == PZ_OK);
-    for (size_t at = 0; at < file->bytes; at++) {
+    for (size_t at = 0; at < file->bytes; at += TEST_SANITIZED ? 5 : 1) {
         const uint8_t before = file->data[at];
 
         TEST_CONTEXT("format %u, byte %zu of %zu", format, at, file->bytes);
@@ -148,7 +148,7 @@ static void cut_everywhere(unsigned format)
 
     scene_make(&scene, format);
     all = file->bytes;
-    for (file->bytes = 0; file->bytes < all; file->bytes++) {
+    for (file->bytes = 0; file->bytes < all; file->bytes += TEST_SANITIZED ? 5 : 1) {
         pz_status status = scan(&scene);
 
         TEST_CONTEXT("format %u, %zu bytes of %zu", format, file->bytes, all);

@@ -11,18 +11,6 @@
 #include "support/memfile.h"
 #include "support/test.h"
 
-/* Sanitizers need stacks of their own. */
-#if defined(__SANITIZE_ADDRESS__)
-#define STACKS_ARE_REAL 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define STACKS_ARE_REAL 0
-#endif
-#endif
-#ifndef STACKS_ARE_REAL
-#define STACKS_ARE_REAL 1
-#endif
-
 enum { LARGE = 1 << 20, STACK_PROMISED = 64 << 10, STACK = 256 << 10 };
 
 static const char *const codecs[] = {"planezip", "zvc",       "bpc",           "bx",
@@ -161,7 +149,7 @@ TEST(the_stack_is_as_promised)
     struct work work = {0};
     size_t empty;
 
-    if (!STACKS_ARE_REAL)
+    if (TEST_SANITIZED) /* which has stacks of its own */
         return;
     empty = stack_used(do_nothing, NULL);
     for_all_modes(check_stack, &work);

@@ -4,10 +4,11 @@ for, that are interrupted or fail, memory that runs out, signals.
 Whatever happens, an output is there whole or not at all, no temporary is left, an input that was
 to be removed is there if the output is not, and a failure is one line and status 1.
 
-Usage: faults.py PROGRAM FOLDER_OF_FILES [--plain]
+Usage: faults.py PROGRAM FOLDER_OF_FILES [--plain | --fewer]
 
 PROGRAM is planezip_faults (faults.c).  --plain: every command once and without faults, for another
-program that looks at what it does.
+program that looks at what it does.  --fewer: of the calls that fail one after another only some, as
+a program with sanitizers starts slowly.
 """
 import os
 import shutil
@@ -17,6 +18,7 @@ import sys
 
 program, files = sys.argv[1], os.path.abspath(sys.argv[2])
 plain = sys.argv[3:] == ["--plain"]
+fewer = sys.argv[3:] == ["--fewer"]
 failures = []
 runs = 0
 
@@ -56,7 +58,8 @@ PLANNING = [
     "simulate --trace ../tiny.json --plan ../plan.json --platform A --timeline out",
     "simulate --trace ../tiny.json --plan ../plan.json --platform A --allocator",
     "fit --trace ../tiny.json --platform A --memory 128MiB --reserve 0 --batch 4 --policy bw",
-    "explain --trace ../tiny.json --plan ../plan.json --platform A 1",
+    "explain --trace ../tiny.json --plan ../plan.json --ratios ../tiny_ratios.json"
+    " --platform A 1",
     "diff --trace ../tiny.json --platform A ../plan.json ../plan.json",
     "sweep --trace ../tiny.json --policy bw,planezip --budget 90% -T 2",
     "platform show ../platform.json",
@@ -143,7 +146,7 @@ class Command:
         """The call fails from the first time on, from the second ..., up to the last one."""
         n = 1
         while self.run("%s %s %d" % (call, error, n), must):
-            n += 1 if n < 10 else n // 3
+            n += 1 if n < (4 if fewer else 10) else n if fewer else n // 3
         return n > 1
 
     def signals(self):
