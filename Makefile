@@ -34,8 +34,8 @@ test: all
 	$(CTEST) --test-dir build -LE long
 	$(CTEST) --test-dir build-asan -LE long
 
-# Adds PyTorch, Chromium, clang, memcheck, AVX-512 and other machines by emulation, fuzzing, the
-# long tests, and a deeper look by the analyser.
+# Adds PyTorch, Chromium, clang, memcheck, AVX-512 and other machines by emulation, fuzzing, a
+# driver of OpenCL, the long tests, and a deeper look by the analyser.
 test-all: test
 	PZ_VENV_DIR=build/python tools/python_env torch
 	$(CTEST) --test-dir build -R python_torch
@@ -47,6 +47,7 @@ test-all: test
 	tools/valgrind
 	tools/emulate aarch64 i686 s390x
 	tools/fuzz
+	PZ_VENV_DIR=build/python tools/python_env opencl
 	$(CTEST) --test-dir build -L long
 	tools/bootstrap --lint
 	tools/lint --deep

@@ -1,12 +1,12 @@
-/* planezip/gpu.h on a device: PZ_GPU_TEST is "mock", the driver of tests/gpu/mock_cuda.c that plays
- * a GPU, by default; "mock_opencl", that of mock_opencl.c; "cuda" or "opencl", a real one.  Bytes
- * and judgements are held against the codec.  Ends with 77 where there is no such device. */
+/* planezip/gpu.h on the device that gpu/wanted.h says.  Bytes and judgements are held against the
+ * codec. */
 #include "support/test.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
 #include "gpu/mock_cuda.h"
+#include "gpu/wanted.h"
 #include "planezip/gpu.h"
 #include "support/chunkgen2.h"
 #include "support/datagen.h"
@@ -29,37 +29,6 @@ static void *device_raw, *device_coded, *workspace;
 static pz_gpu_result *device_result;
 static pz_gpu_job job;
 
-static const char *wanted(void)
-{
-    const char *const text = getenv("PZ_GPU_TEST");
-
-    return text != NULL ? text : "mock";
-}
-
-static bool is_mock(void)
-{
-    return strcmp(wanted(), "mock") == 0;
-}
-
-static bool is_opencl(void)
-{
-    return strstr(wanted(), "opencl") != NULL;
-}
-
-/* What plays the device that is wanted; NULL where that is real. */
-static const char *player(void)
-{
-    return strncmp(wanted(), "mock", 4) != 0 ? NULL : is_opencl() ? PZ_MOCK_OPENCL : PZ_MOCK_CUDA;
-}
-
-static pz_gpu_options options_of(const char *driver)
-{
-    return (pz_gpu_options){.size = sizeof(pz_gpu_options),
-                            .kind = is_opencl() ? PZ_GPU_OPENCL : PZ_GPU_CUDA,
-                            .driver = driver,
-                            .compiler = player()};
-}
-
 static void *device_memory(size_t bytes)
 {
     void *memory = NULL;
@@ -70,15 +39,9 @@ static void *device_memory(size_t bytes)
 
 static void open_device(void)
 {
-    const pz_gpu_options options = options_of(player());
-    pz_diag diag = {0};
-
     if (gpu != NULL)
         return;
-    if (pz_gpu_open(&options, &gpu, &diag) != PZ_OK) {
-        printf("skipped: no device: %s %s\n", diag.path, diag.text);
-        exit(player() != NULL ? 1 : 77);
-    }
+    gpu = open_wanted();
     CHECK_EQ_U64(pz_gpu_stream_new(gpu, &stream), PZ_OK);
     job = (pz_gpu_job){.size = sizeof job, .stream = stream};
     CHECK_EQ_U64(pz_gpu_workspace_bytes(sizeof raw, false, &job.workspace_bytes), PZ_OK);
