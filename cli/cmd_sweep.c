@@ -817,6 +817,22 @@ static int check_options(void)
     return STATUS_OK;
 }
 
+/* Before any job runs, what all of one platform would fail for. */
+static int check_compression(const struct sweep *sweep)
+{
+    const bool software = options.search.compress == PZ_COMPRESS_SOFTWARE;
+
+    for (size_t i = 0; options.search.compress != PZ_COMPRESS_NONE && i < sweep->platform_count;
+         i++) {
+        const pz_platform *platform = &sweep->platforms[i];
+
+        if ((software ? platform->software_bps : platform->engine_bps) == 0)
+            return fail_usage("--compress: platform %s has no %s; leave the platform out",
+                              platform->name, software ? "software codec" : "engine");
+    }
+    return STATUS_OK;
+}
+
 static int load(struct sweep *sweep)
 {
     const sweep_overrides overrides = {
@@ -834,6 +850,8 @@ static int load(struct sweep *sweep)
     if (status == STATUS_OK)
         status = sweep_load_platforms(&options.platforms, &overrides, &sweep->platforms,
                                       &sweep->platform_count);
+    if (status == STATUS_OK)
+        status = check_compression(sweep);
     if (status == STATUS_OK)
         status = sweep_load_traces(&options.traces, &options.ratios, options.ratios_folder,
                                    &sweep->traces);
