@@ -20,6 +20,7 @@ MUTANTS = (
     ("warp.tmpl.h", "PZ_CAT(load)(", "PZ_SYNC(lanes);", ""),
     ("encode_classes.tmpl.h", "PZ_CAT(encode_classes)(", "PZ_SYNC(&warp->lanes);", ""),
     ("decode_blocks.tmpl.h", "PZ_CAT(find_blocks)(", "PZ_SYNC(&warp->lanes);", ""),
+    ("chunk.tmpl.h", "PZ_CAT(decode_chunk)(", "PZ_SYNC(lanes);", ""),
     ("dialect.h", "#define PZ_SHUFFLE(lanes, to, x, source)          \\\n    do {                "
      "                          \\\n        const uint32_t lane = PZ_THIS_LANE;", "PZ_SYNC_WARP();",
      ""),
