@@ -14,7 +14,10 @@ void *pzi_gpu_library(const char *const *files, const struct pzi_symbol *symbols
     for (const char *const *file = files; library == NULL && *file != NULL; file++)
         library = dlopen(*file, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        pzi_fail_at(diag, PZ_ERR_IO, *files, "there is no such library");
+        const char *const reason = dlerror(); /* names what is missing, which may be another one */
+
+        pzi_fail_at(diag, PZ_ERR_IO, *files, "the library cannot be opened: %s",
+                    reason != NULL ? reason : "no reason is told");
         return NULL;
     }
     for (size_t i = 0; i < count; i++)

@@ -382,11 +382,13 @@ static pz_status wait_for(struct pz_gpu *gpu, void *stream)
 static pz_status new_mark(struct pz_gpu *gpu, void *stream, void **mark)
 {
     const struct device *const self = device_of(gpu);
+    cl_queue queue = queue_of(self, stream);
     cl_event event = NULL;
-    const int result =
-        self->cl.clEnqueueMarkerWithWaitList(queue_of(self, stream), 0, NULL, &event);
+    int result = self->cl.clEnqueueMarkerWithWaitList(queue, 0, NULL, &event);
 
     *mark = event;
+    if (result == 0)
+        result = self->cl.clFlush(queue); /* or other queues might wait for it forever */
     return status_of(result);
 }
 

@@ -24,7 +24,7 @@ run 0 "as text" bench $quick --device cuda --driver "$PZ_MOCK_CUDA" x.raw
 prints "names the device" 'cuda: mock'
 
 refuse 1 "a driver that is not there" bench -d bf16 --device cuda --driver ./none.so x.raw
-says "says so" 'there is no such library'
+says "says so" 'the library cannot be opened: .*none.so'
 refuse 2 "an unknown device" bench -d bf16 --device metal x.raw
 says "those that are known" 'cuda or opencl'
 refuse 2 "a driver without a device" bench -d bf16 --driver "$PZ_MOCK_CUDA" x.raw

@@ -4,6 +4,9 @@
  * activations are tried as well. */
 #include "support/test.h"
 
+#include <dirent.h>
+
+#include "fuzz/symbols_fuzz.h"
 #include "gpu/wanted.h"
 #include "support/activations.h"
 #include "support/chunkgen2.h"
@@ -274,6 +277,58 @@ TEST(golden_streams)
         golden_close(g);
     }
     CHECK(count > 200);
+}
+
+/* An input of gpu_fuzz.c, which says what its bytes mean. */
+static void check_input(const uint8_t *input, size_t bytes)
+{
+    const uint8_t kind = input[0];
+    pz_mode mode = fuzz_symbols(kind);
+    size_t raw_bytes = (size_t)(input[1] | input[2] << 8) % (2 * PZ_CHUNK_BYTES + 301);
+
+    input += 3;
+    bytes -= 3;
+    if (kind & 32)
+        mode = (pz_mode){mode.width_bits, 0, PZ_FORMAT_1, 0};
+    if ((kind & 16) == 0) {
+        check_decode(mode, input, bytes, raw_bytes);
+        return;
+    }
+    raw_bytes = 1 + raw_bytes % PZ_CHUNK_BYTES;
+    bytes = bytes < raw_bytes ? bytes : raw_bytes;
+    coded[0] = (uint8_t)bytes;
+    coded[1] = (uint8_t)(bytes >> 8);
+    memcpy(coded + 2, input, bytes);
+    check_decode(mode, coded, 2 + bytes, raw_bytes);
+}
+
+TEST(streams_of_the_corpus)
+{
+    static const char folder[] = PZ_SOURCE_DIR "/tests/fuzz/corpus/gpu_fuzz";
+    static uint8_t input[RAW_BYTES];
+    DIR *const corpus = opendir(folder);
+    const struct dirent *entry;
+    unsigned count = 0;
+
+    open_device();
+    while (corpus != NULL && (entry = readdir(corpus)) != NULL) {
+        char path[1024];
+        FILE *file;
+        size_t bytes;
+
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        TEST_CONTEXT("%s", entry->d_name);
+        if (entry->d_name[0] == '.' || !CHECK((file = fopen(path, "rb")) != NULL))
+            continue;
+        bytes = fread(input, 1, sizeof input, file);
+        fclose(file);
+        if (bytes >= 3)
+            check_input(input, bytes);
+        count++;
+    }
+    CHECK(count > 200);
+    if (corpus != NULL)
+        closedir(corpus);
 }
 
 /* A valid stream of any kind that the format allows, of one chunk or two; returns its size. */
