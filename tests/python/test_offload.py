@@ -155,6 +155,12 @@ class Plans(Case):
             other = self.check_same(plan=lambda trace: keep_all(trace, around.plan))
         self.assertNotIn("swapped", other.report().seen)
 
+    def test_budget_that_is_too_small(self):
+        around = self.check_same(budget="1KiB")
+        self.assertRegex(around.report().problems[0],
+                         r"^no plan fits the budget of 1 KiB, as aten\.\w+\.\w+ alone needs \d")
+        self.assertGreater(around.report().seen["swapped"], 0)
+
     def test_equal_runs_have_equal_traces_but_for_times(self):
         traces = [self.check_same().trace for _ in range(2)]
         for trace in traces:

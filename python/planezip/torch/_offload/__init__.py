@@ -16,6 +16,7 @@ def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_bu
                 loss = f(batch)
                 loss.backward()
             optimizer.step()
+            optimizer.zero_grad()
 
     What a step computes is the same, bit for bit, as without it.  The first step is a profile; the
     plan runs from the second one on.  A step that differs keeps what it saves from there on, and

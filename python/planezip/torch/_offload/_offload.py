@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from ..._plan import platform_document
-from ._amounts import parse_budget, parse_bytes, parse_rate, shown
+from ._amounts import parse_budget, parse_bytes, parse_rate
 from ._costs import measured
 from ._kept_step import KeptStep
 from ._machine import platform_of
@@ -179,8 +179,8 @@ class Offload:
         self.plans += 1
         for planned in self.planned:
             if planned.problem and planned.model is not None:
-                log.warning("planezip: %s of %s; what can be swapped of it is, and the peak may be "
-                            "higher; give more", planned.problem, shown(planned.budget_bytes))
+                log.warning("planezip: %s; what can be swapped is, and the peak may be higher; "
+                            "give more", planned.problem)
 
     @property
     def plan(self):

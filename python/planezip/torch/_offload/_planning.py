@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..._plan import Planner
 from .._operators import is_allocation
+from ._amounts import shown
 from ._flow import Flow
 from ._rehearsal import Rehearsing
 from ._schedule import Action, Schedule
@@ -101,10 +102,20 @@ class Planning:
             fits = self.priced(planner, plan(model.document) if callable(plan) else plan)
         actions = everything if plan == "auto" and not fits else self.actions_of(planner)
         if not fits:
-            planned.problem, planned.planner = "no plan fits the budget", None
-            if plan != "auto":
-                planned.problem = "the plan does not fit the budget"
+            planned.problem, planned.planner = self.problem(planned.budget_bytes), None
         return actions
+
+    def problem(self, limit):
+        """What to say where nothing fits."""
+        model = self.model
+        load = loads(model, model.ops, dict.fromkeys(model.movable, Action.SWAP))
+        least = max(load, default=0)
+        text = "no plan fits" if self.wish.plan == "auto" else "the plan does not fit"
+        text += f" the budget of {shown(limit)}"
+        if least + model.fixed_bytes > limit:
+            text += (f", as {model.ops[load.index(least)].name} alone needs "
+                     f"{shown(least + model.fixed_bytes)}")
+        return text
 
     def best_of(self, planner, policies):
         """Makes the plan of the policy that takes the least time; False if none fits."""
