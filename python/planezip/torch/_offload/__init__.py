@@ -7,7 +7,7 @@ from ._offload import Offload
 
 def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_budget=None,
             link=None, codec="planezip2", plan="auto", drops=True, seed=0,
-            log=True):
+            log=True, device=None):
     """A context, and decorator, for training steps that keep saved tensors within a budget.
 
         offload = planezip.torch.offload(model, budget="50%")
@@ -25,8 +25,8 @@ def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_bu
     model: whose parameters and buffers stay where they are; None for every module that runs.
     budget: bytes for what comes and goes in a step, activations and their gradients, as a number, a
     text such as "2GiB", or "50%" of the peak without a plan.
-    tier: where tensors are swapped to: "memory", compressed there, or "disk", a file without a name
-    in directory.
+    tier: where tensors are swapped to: "memory", compressed there; "disk", a file without a name in
+    directory; or "host", pinned memory, for tensors of a CUDA device, which compresses them itself.
     host_budget: the most bytes that they may take there; what finds no room stays where it is.
     link: emulate a link of a rate, as "1.5GB/s", in each direction; for experiments.
     codec: None to move bytes as they are.
@@ -34,10 +34,12 @@ def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_bu
     the rest, "keep" keeps all, without a plan; the path of a plan, or a function from the trace to
     one, both as dictionaries.
     drops: whether a plan may drop tensors, to compute them again.
+    device: of tier "host", as torch takes it; None for that of the model.
     seed: of the planner.  log: tell about plans through logging, logger "planezip".
     """
     return Offload(model, budget, tier=tier, directory=directory, host_budget=host_budget,
-                   link=link, codec=codec, plan=plan, drops=drops, seed=seed, log=log)
+                   link=link, codec=codec, plan=plan, drops=drops, seed=seed, log=log,
+                   device=device)
 
 
 __all__ = ["Offload", "offload"]

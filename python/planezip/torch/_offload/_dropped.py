@@ -88,4 +88,4 @@ class Audited(Swapped):
 
 def whole(storage):
     """A storage as bytes."""
-    return torch.empty(0, dtype=torch.uint8).set_(storage)
+    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)

@@ -20,10 +20,12 @@ def is_simple(tensor):
             and not tensor.is_conj() and not tensor.is_neg())
 
 
-def refusal(tensor):
-    """Why a tensor that is plain must stay; None if it may leave."""
-    if tensor.device.type != "cpu":
+def refusal(tensor, memory):
+    """Why a tensor that is plain must stay; None if it may leave.  memory: see memory_of()."""
+    if tensor.device != memory.device:
         return "device"
+    if memory.captures():
+        return "graph capture"
     if tensor.is_quantized:
         return "quantised"
     if tensor.is_conj() or tensor.is_neg():

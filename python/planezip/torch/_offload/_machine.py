@@ -13,13 +13,14 @@ LEAST_BPS = 1e6 # that a platform may have
 def platform_of(store):
     """A c.Platform: operators take what they took, transfers go as fast as they went.
 
-    The codec costs compute time only where PyTorch uses all processors.
+    The codec costs compute time only where PyTorch uses all processors; a device does other work
+    beside it.
     """
     stats = store.engine.stats()["directions"]
     out, back = stats["out"], stats["in"]
     coded = [one["coded_bps"] for one in (out, back) if one["coded_bps"] > 0]
     rate = min(coded, default=GUESS_BPS) if store.codec else 0
-    spare = torch.get_num_threads() < (os.cpu_count() or 1)
+    spare = store.memory.gpu is not None or torch.get_num_threads() < (os.cpu_count() or 1)
     made = c.Platform(
         name=b"here", description=f"this machine, tier {store.tier}".encode(),
         source=b"measured by planezip.torch.offload; an operator takes a nanosecond a byte",

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..._plan import platform_document
 from ._amounts import parse_budget, parse_bytes, parse_rate
 from ._costs import measured
+from ._device import memory_of
 from ._kept_step import KeptStep
 from ._machine import platform_of
 from ._models import Persistent
@@ -25,7 +26,7 @@ from ._timeline import document, write_json
 
 log = logging.getLogger("planezip")
 
-TIERS = ("memory", "disk")
+TIERS = ("memory", "disk", "host")
 DRIFT = 0.2 # of a ratio, that makes a new plan
 PLANS = ("auto", "swap", "drop", "keep")
 
@@ -38,7 +39,7 @@ class Offload:
     """
 
     def __init__(self, model, budget, *, tier, directory, host_budget, link, codec, plan, drops,
-                 seed, log):
+                 seed, log, device):
         if tier not in TIERS:
             raise ValueError(f"planezip: tier is {tier!r}; known are {', '.join(TIERS)}")
         if tier == "disk" and directory is None:
@@ -47,8 +48,8 @@ class Offload:
         self.plan_option, self.drops = plan_source(plan), drops
         host = parse_bytes("host_budget", host_budget) if host_budget is not None else None
         self.persistent = Persistent(model)
-        self.store = Store(tier, directory=directory, host_budget=host, link=parse_rate(link),
-                           codec=codec)
+        self.store = Store(tier, memory_of(tier, device, model), directory=directory,
+                           host_budget=host, link=parse_rate(link), codec=codec)
         self.schedules = [Schedule(Action.KEEP)] if plan == "keep" else None
         self.planned, self.measured = [], None # of each pass; the platform
         self.profile, self.refused = None, set() # the step that was, ids of its calls

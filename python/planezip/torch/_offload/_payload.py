@@ -66,7 +66,7 @@ class Swapped:
     """
     __slots__ = ("store", "number", "nbytes", "kind", "ratio", "swap", "source", "version",
                  "coming", "here", "seen", "until", "pending", "torn", "met",
-                 "begun_ns", "__weakref__")
+                 "begun_ns", "stream", "__weakref__")
 
     def __init__(self, store, tensor, number, ratio=0):
         self.store, self.number, self.ratio = store, number, ratio
@@ -76,6 +76,7 @@ class Swapped:
         self.swap = self.coming = self.here = self.seen = None
         self.pending = self.until = 0
         self.torn = self.met = False
+        self.stream = None
 
     @property
     def address(self):
@@ -84,7 +85,8 @@ class Swapped:
     @staticmethod
     def bytes_of(tensor):
         """The whole storage of a tensor, as bytes."""
-        return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+        storage = tensor.untyped_storage()
+        return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
     # On its way out
 
@@ -95,7 +97,7 @@ class Swapped:
 
     def stay(self):
         """Its bytes have not left, and do not."""
-        self.swap.free()
+        self.store.stop(self)
         self.swap = None
 
     # On its way back
@@ -106,14 +108,17 @@ class Swapped:
         return (self.source is None and self.coming is None and self.here is None
                 and (self.seen is None or self.seen() is None))
 
-    def begin(self):
-        """Begins to fetch the bytes back."""
+    def begin(self, wait=True):
+        """Begins to fetch the bytes back; False if it would have to wait for them to be out."""
         if self.swap.handle is None:
             raise RuntimeError("planezip: a saved tensor is gone, as its offload has been closed; "
                                "close it after the backward pass")
-        target = torch.empty(self.nbytes, dtype=torch.uint8)
-        self.swap.into(target.data_ptr(), keep=target)
+        memory = self.store.memory
+        target = torch.empty(self.nbytes, dtype=torch.uint8, device=memory.device)
+        if not self.swap.into(target.data_ptr(), wait=wait, keep=target, stream=memory.stream()):
+            return False
         self.coming, self.begun_ns = target, time.perf_counter_ns()
+        return True
 
     def storage(self):
         """The storage with the bytes, waiting for what is under way."""
@@ -125,7 +130,14 @@ class Swapped:
             if self.source is not None:
                 return self.original()
             found = self.here or (self.seen and self.seen())
-            return found or self.fetched()
+            if found is None:
+                return self.fetched()
+            self.join()
+            return found
+
+    def join(self):
+        """Lets what follows use the bytes."""
+        self.store.memory.join(self.swap, self.store.memory.stream())
 
     def original(self):
         """The source, which has not left."""
@@ -139,7 +151,7 @@ class Swapped:
         if self.coming is None:
             self.begin()
         begin = time.perf_counter_ns()
-        self.swap.wait()
+        self.join()
         self.store.note("prefetch", self.number, self.begun_ns, self.nbytes)
         self.store.note("wait: prefetch", self.number, begin)
         storage, self.coming = self.coming.untyped_storage(), None

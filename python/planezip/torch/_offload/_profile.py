@@ -46,8 +46,9 @@ class Watch(Recorder):
     """Records operators, and what happens between them.  outlive: by id the storages that outlive
     the step; settled: called after every operator."""
 
-    def __init__(self, outlive, settled):
+    def __init__(self, outlive, settled, synchronize):
         super().__init__()
+        self.synchronize = synchronize # called before and after an operator is timed
         self.storages = WatchedStorages(self.died)
         self.outlive, self.settled = outlive, settled
         self.quiet = False
@@ -71,8 +72,10 @@ class Watch(Recorder):
 
     def run(self, func, args, kwargs):
         with Scratch() as scratch:
+            self.synchronize()
             begin = time.perf_counter_ns()
             result = func(*args, **kwargs)
+            self.synchronize()
             self.took = time.perf_counter_ns() - begin
         self.taken = scratch.bytes
         return result
@@ -123,7 +126,7 @@ class Profile(Step):
         self.pending = [] # payloads that may still be written by the operator that saves them
         self.over = False # backward passes may follow all the same
         self.looks = [] # see KeptStep
-        self.watch = Watch(persistent.storages, self.settle)
+        self.watch = Watch(persistent.storages, self.settle, store.memory.synchronize)
         super().__init__(store, [Schedule(Action.SWAP, room=room)], persistent)
         self.wall_ns = 0
 
@@ -208,6 +211,7 @@ class Profile(Step):
             self.store.out(payload)
         self.store.reap(0)
         if payload.source is None:
+            payload.swap.wait()
             stats = payload.swap.stats()
             if stats["bypassed"] and self.store.codec:
                 stats = self.store.measured(source, payload)

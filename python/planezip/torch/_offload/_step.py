@@ -129,7 +129,7 @@ class Step:
 
     def evicted(self, tensor, storage, number, action):
         """A tensor that leaves, or shares what has left."""
-        reason = refusal(tensor)
+        reason = refusal(tensor, self.store.memory)
         if reason is not None:
             self.now.seen[reason] += 1
             return keep(tensor)
@@ -210,6 +210,7 @@ class Step:
             if payload is not None and not payload.met and payload.is_out:
                 if room is not None and now.ahead_bytes + payload.nbytes > room:
                     break
-                payload.begin()
+                if not payload.begin(wait=False):
+                    break
                 now.ahead_bytes += payload.nbytes
             now.next += 1

@@ -13,42 +13,64 @@ from ..._errors import PlaneZipError
 
 log = logging.getLogger("planezip")
 
+SEGMENT_BYTES = {"host": 8 << 20} # of which an engine has four on the device
 QUEUE_BYTES = 64 << 20
 MEMORY_BYTES = 1 << 40 # a pool without a limit: memory is mapped only when it is used
 
 
 class Store:
-    """An engine.  limit: bytes of tensors that may be leaving at a time, as the step goes on."""
+    """An engine.  memory: where the tensors are, as memory_of() tells; closed with the store."""
 
-    def __init__(self, tier, *, directory=None, host_budget=None, link=0, codec="planezip2",
-                 queue=QUEUE_BYTES):
+    def __init__(self, tier, memory, *, directory=None, host_budget=None, link=0,
+                 codec="planezip2", queue=QUEUE_BYTES):
         self.tier, self.link, self.codec, self.queue = tier, link, codec, queue
-        self.pool = Pool(host_budget or MEMORY_BYTES, mapping=16 << 20) \
-            if tier == "memory" else None
+        self.memory = memory
+        self.pool = Pool(host_budget or MEMORY_BYTES, mapping=16 << 20, device=memory.gpu) \
+            if tier != "disk" else None
         self.engine = Engine(tier, pool=self.pool, directory=directory,
                              disk_bytes=(host_budget or 0) if tier == "disk" else 0,
                              codec=codec or "planezip2", bypass="auto" if codec else "always",
-                             link=(link, link), queue=(1 << 62, 1 << 62))
+                             link=(link, link), queue=(1 << 62, 1 << 62), device=memory.gpu,
+                             segment=SEGMENT_BYTES.get(tier, 0), join=memory.join)
         self.lock = threading.RLock()
         self.leaving = collections.deque() # payloads, first in, first out
         self.leaving_bytes = 0
         self.refused = 0 # tensors that stayed because the tier was full or failed
+        self.failed = 0 # transfers back to a device, as far as they have been told about
         self.replayed = 0 # operators, in this step
         self.blocked_ns = 0 # that somebody waited for room
         self.events = [] # of this step: (what, number, from and to in nanoseconds, bytes)
 
     def begin_step(self):
+        self.check()
         self.events.clear()
         self.replayed = 0
+
+    def check(self):
+        """Raises if what came back to a device was damaged, which shows only afterwards."""
+        failed = self.engine.stats()["directions"]["in"]["failed"]
+        if self.memory.gpu is not None and failed > self.failed:
+            self.failed = failed
+            raise RuntimeError("planezip: saved tensors came back damaged from the host's memory; "
+                               "the gradients since the step before the last are wrong")
 
     def spent_ns(self, what):
         """How long the events of a kind took in this step."""
         return sum(stop - start for kind, _, start, stop, _ in self.events if kind == what)
 
     def out(self, payload):
-        """Begins to swap a payload's source out."""
-        payload.swap = self.engine.out(payload.address, payload.nbytes, payload.kind,
-                                       token=payload.number, ratio=payload.ratio)
+        """Begins to swap a payload's source out, or, where a device finds no room for it, leaves it
+        where it is."""
+        payload.stream = self.memory.stream()
+        try:
+            payload.swap = self.engine.out(payload.address, payload.nbytes, payload.kind,
+                                           token=payload.number, ratio=payload.ratio,
+                                           stream=payload.stream)
+        except (PlaneZipError, OSError, MemoryError) as error:
+            if self.memory.gpu is None:
+                raise
+            self.refuse(error)
+            return
         payload.begun_ns = time.perf_counter_ns()
         self.leaving.append(payload)
         self.leaving_bytes += payload.nbytes
@@ -56,7 +78,7 @@ class Store:
     def measured(self, source, payload):
         """Statistics of what the codec would make of a payload's source; nothing is stored."""
         swap = self.engine.out(source.untyped_storage().data_ptr(), payload.nbytes, payload.kind,
-                               measure=True)
+                               measure=True, stream=self.memory.stream())
         swap.wait()
         return swap.stats()
 
@@ -85,7 +107,7 @@ class Store:
         payload = self.leaving.popleft()
         self.leaving_bytes -= payload.nbytes
         try:
-            payload.swap.wait()
+            self.memory.join(payload.swap, payload.stream)
         except (PlaneZipError, OSError, MemoryError) as error:
             payload.stay()
             self.refuse(error)
@@ -104,6 +126,15 @@ class Store:
             self.leaving_bytes -= payload.nbytes
             payload.stay()
 
+    def stop(self, payload):
+        """Ends a transfer out.  A device does not stop, so the source stays until it is read."""
+        if self.memory.gpu is not None:
+            try:
+                self.memory.join(payload.swap, payload.stream)
+            except (PlaneZipError, OSError, MemoryError):
+                pass # it failed, and so is over
+        payload.swap.free()
+
     def refuse(self, error):
         """Notes that a tensor stayed in memory."""
         self.refused += 1
@@ -116,3 +147,4 @@ class Store:
         self.engine.close()
         if self.pool:
             self.pool.close()
+        self.memory.close()
