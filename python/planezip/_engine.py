@@ -12,6 +12,7 @@ from ctypes import byref, c_void_p, cast
 
 from . import _types
 from . import _library as c
+from ._errors import PlaneZipError
 
 TIERS = {"memory": c.TIER_MEMORY, "disk": c.TIER_DISK, "host": c.TIER_HOST}
 BYPASSES = {"auto": c.BYPASS_AUTO, "never": c.BYPASS_NEVER, "always": c.BYPASS_ALWAYS}
@@ -214,7 +215,10 @@ class Swap:
     def free(self):
         """Cancels, and gives the place in the tier free."""
         if self.handle and self.target is not None and self.engine.device is not None:
-            self.engine.join(self, self.stream)
+            try:
+                self.engine.join(self, self.stream)
+            except (PlaneZipError, OSError, MemoryError):
+                pass # it failed, and so is over
         handle, self.handle = self.handle, None
         if handle:
             c.lib.pz_swap_free(handle)

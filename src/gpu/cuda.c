@@ -441,7 +441,11 @@ static pz_status wait_for(struct pz_gpu *gpu, void *stream)
 
 static void free_mark(struct pz_gpu *gpu, void *mark)
 {
-    device_of(gpu)->driver.cuEventDestroy(mark);
+    const struct device *const self = device_of(gpu);
+    const bool entered = enter(self);
+
+    self->driver.cuEventDestroy(mark);
+    leave(self, entered);
 }
 
 static pz_status new_mark(struct pz_gpu *gpu, void *stream, void **mark)
@@ -465,9 +469,12 @@ static pz_status new_mark(struct pz_gpu *gpu, void *stream, void **mark)
 
 static pz_status elapsed(struct pz_gpu *gpu, void *begin, void *end, double *seconds)
 {
+    const struct device *const self = device_of(gpu);
+    const bool entered = enter(self);
     float milliseconds = 0;
-    const CUresult result = device_of(gpu)->driver.cuEventElapsedTime(&milliseconds, begin, end);
+    const CUresult result = self->driver.cuEventElapsedTime(&milliseconds, begin, end);
 
+    leave(self, entered);
     *seconds = (double)milliseconds * 1e-3;
     return status_of(result);
 }
@@ -484,14 +491,22 @@ static pz_status follow(struct pz_gpu *gpu, void *stream, void *mark)
 
 static pz_status reached(struct pz_gpu *gpu, void *mark)
 {
-    const CUresult result = device_of(gpu)->driver.cuEventQuery(mark);
+    const struct device *const self = device_of(gpu);
+    const bool entered = enter(self);
+    const CUresult result = self->driver.cuEventQuery(mark);
 
+    leave(self, entered);
     return result == NOT_READY ? PZ_ERR_BUSY : status_of(result);
 }
 
 static pz_status await_mark(struct pz_gpu *gpu, void *mark)
 {
-    return status_of(device_of(gpu)->driver.cuEventSynchronize(mark));
+    const struct device *const self = device_of(gpu);
+    const bool entered = enter(self);
+    const CUresult result = self->driver.cuEventSynchronize(mark);
+
+    leave(self, entered);
+    return status_of(result);
 }
 
 /* Where the device has another address for it, memory is as good as not pinned. */

@@ -149,12 +149,13 @@ EXPORT void mock_cuda_forget_follow(unsigned follow)
     follows_until_forgotten = follow;
 }
 
+/* Whether a call does; without a context all of them do. */
 static bool fails(enum mock_cuda_failure kind)
 {
-    const bool does = failure == kind;
+    const bool does = failure == kind || (current != &context && kind != MOCK_CUDA_COMPILE);
 
     counts.calls++;
-    if (does)
+    if (failure == kind)
         failure = MOCK_CUDA_NONE;
     if (calls_until_failure == 0)
         return does;
