@@ -17,7 +17,7 @@ LAYERS = {
     "formats": {"base"},
     "trace": {"base"},
     "hw": {"base"},
-    "gpu": {"base", "codec"},
+    "gpu": {"base", "codec", "ibp"},
     "container": {"base", "codec"},
     "engine": {"base", "codec", "ibp", "gpu"},
     "sim": {"base", "trace"},

@@ -7,7 +7,7 @@
 
 #include "planezip/gpu.h"
 
-enum { PZI_ARGUMENTS_MAX = 8 };
+enum { PZI_ARGUMENTS_MAX = 12, PZI_KERNELS_MAX = 8 };
 
 /* An argument of a kernel: a pointer to device memory, or a number of 4 or 8 bytes. */
 struct pzi_argument {
@@ -19,10 +19,14 @@ struct pzi_argument {
     } as;
 };
 
+#define POINTER(p) ((struct pzi_argument){PZI_POINTER, {.pointer = (p)}})
+#define U32(n) ((struct pzi_argument){PZI_U32, {.u32 = (n)}})
+#define U64(n) ((struct pzi_argument){PZI_U64, {.u64 = (n)}})
+
 /* A program and its kernels, as the back end has them; all NULL: not loaded yet. */
 struct pzi_program {
     void *program;
-    void *kernels[6];
+    void *kernels[PZI_KERNELS_MAX];
 };
 
 struct pz_gpu;
@@ -62,8 +66,9 @@ struct pzi_backend {
 
 extern const struct pzi_backend pzi_backend_cuda, pzi_backend_opencl;
 
-/* Programs: one for each format, direction and width, and one for all that place.h has. */
-enum { PZI_PROGRAMS = 2 * 2 * 4 + 1, PZI_PLACES = PZI_PROGRAMS - 1 };
+/* Programs: one for each format, direction and width; one for all that place.h has; one for rows.
+ */
+enum { PZI_PLACES = 2 * 2 * 4, PZI_IBP, PZI_PROGRAMS };
 
 struct pz_gpu {
     const struct pzi_backend *backend;
@@ -73,6 +78,11 @@ struct pz_gpu {
     struct pzi_program programs[PZI_PROGRAMS];
     void *tables; /* in device memory */
 };
+
+/* Starts a kernel of a job with a group for each task, or as many as the device or the job allows.
+ */
+pz_status pzi_gpu_launch(pz_gpu *gpu, const pz_gpu_job *job, void *kernel, uint64_t tasks,
+                         const struct pzi_argument *arguments, unsigned count);
 
 /* The kernels as one text, without includes; empty where the library was built without. */
 extern const char pzi_gpu_source[];

@@ -221,10 +221,6 @@ static pz_status workspace_of(const pz_gpu *gpu, const pz_gpu_job *job, size_t r
 
 /* ---- Kernels -------------------------------------------------------------------------------- */
 
-#define POINTER(p) ((struct pzi_argument){PZI_POINTER, {.pointer = (p)}})
-#define U32(n) ((struct pzi_argument){PZI_U32, {.u32 = (n)}})
-#define U64(n) ((struct pzi_argument){PZI_U64, {.u64 = (n)}})
-
 /* A job at work: what its kernels get. */
 struct run {
     pz_gpu *gpu;
@@ -233,21 +229,27 @@ struct run {
     uint64_t raw_bytes, chunks;
 };
 
-static unsigned groups_for(const struct run *self, uint64_t tasks)
+static unsigned groups_for(const pz_gpu *gpu, const pz_gpu_job *job, uint64_t tasks)
 {
-    const unsigned limit = self->job->groups;
-    unsigned groups = self->gpu->info.groups;
+    const unsigned limit = job->groups;
+    unsigned groups = gpu->info.groups;
 
     if (limit > 0 && limit < groups)
         groups = limit;
     return tasks < groups ? (tasks > 0 ? (unsigned)tasks : 1) : groups;
 }
 
+pz_status pzi_gpu_launch(pz_gpu *gpu, const pz_gpu_job *job, void *kernel, uint64_t tasks,
+                         const struct pzi_argument *arguments, unsigned count)
+{
+    return gpu->backend->launch(gpu, kernel, job->stream, groups_for(gpu, job, tasks), arguments,
+                                count);
+}
+
 static pz_status launch(const struct run *self, void *kernel, uint64_t tasks,
                         const struct pzi_argument *arguments, unsigned count)
 {
-    return self->gpu->backend->launch(self->gpu, kernel, self->job->stream, groups_for(self, tasks),
-                                      arguments, count);
+    return pzi_gpu_launch(self->gpu, self->job, kernel, tasks, arguments, count);
 }
 
 static void *place_kernel(const struct run *self, unsigned kernel)

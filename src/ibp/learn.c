@@ -10,21 +10,18 @@
 #include <string.h>
 
 #include "base/le.h"
-#include "ibp/table.h"
+#include "ibp/learn.h"
 
 enum { SAMPLE_BYTES = 4 << 20, SAMPLE_ROWS = 64 };
-enum { COLUMN_BYTES = PZ_IBP_GROUP_MAX_BITS / 8, COLUMN_BITS = PZ_IBP_GROUP_MAX_BITS };
-enum { LEVELS = 14, SIZES = 7, WORD_SIZE = 3 }; /* sizes of groups: 8, 16 ... 512 bits */
+enum { COLUMN_BYTES = PZI_IBP_COLUMN_BYTES, COLUMN_BITS = PZ_IBP_GROUP_MAX_BITS };
+enum { LEVELS = PZI_IBP_LEVELS, SIZES = PZI_IBP_SIZES, WORD_SIZE = 3 };
 
-static const double thresholds[LEVELS] = {1,   .9995, .999, .998, .995, .99, .98,
-                                          .96, .93,   .9,   .85,  .8,   .75, .7};
+static const unsigned thresholds[LEVELS] = {PZI_IBP_THRESHOLDS};
 
 struct pz_ibp_learner {
-    pz_ibp_shape shape; /* of which the group may be 0 */
-    double threshold;   /* 0: all */
-    size_t row_bytes;
+    struct pzi_ibp_plan plan;
     uint64_t seen, step; /* rows so far; every step-th one is kept */
-    size_t kept, room;   /* rows of the sample */
+    size_t kept;         /* rows of the sample */
     uint8_t *sample;
 };
 
@@ -35,31 +32,37 @@ static bool options_fit(const pz_ibp_learn_options *options)
     return options->threshold == 0 || (options->threshold > 0.5 && options->threshold <= 1);
 }
 
-pz_status pz_ibp_learner_new(const pz_ibp_learn_options *options, pz_ibp_learner **learner)
+pz_status pzi_ibp_plan_learning(const pz_ibp_learn_options *options, struct pzi_ibp_plan *plan)
 {
-    pz_ibp_learner *made;
-    pz_ibp_shape shape, any;
-    size_t row_bytes, room;
+    pz_ibp_shape any;
 
-    if (!options_fit(options) || learner == NULL)
+    if (!options_fit(options))
         return PZ_ERR_ARGUMENT;
-    shape = (pz_ibp_shape){options->width_bits, options->group_bits, options->row_elements};
-    any = shape;
-    any.group_bits = shape.group_bits != 0 ? shape.group_bits : PZ_IBP_GROUP_MAX_BITS;
+    *plan = (struct pzi_ibp_plan){
+        .shape = {options->width_bits, options->group_bits, options->row_elements},
+        .threshold = options->threshold};
+    any = plan->shape;
+    any.group_bits = any.group_bits != 0 ? any.group_bits : PZ_IBP_GROUP_MAX_BITS;
     if (pzi_ibp_check_shape(&any) != PZ_OK)
         return PZ_ERR_ARGUMENT;
-    row_bytes = (size_t)shape.row_elements * (shape.width_bits / 8);
-    room = (options->sample_bytes != 0 ? options->sample_bytes : SAMPLE_BYTES) / row_bytes;
-    room = room > SAMPLE_ROWS ? room : SAMPLE_ROWS;
+    plan->row_bytes = (size_t)any.row_elements * (any.width_bits / 8);
+    plan->room =
+        (options->sample_bytes != 0 ? options->sample_bytes : SAMPLE_BYTES) / plan->row_bytes;
+    plan->room = plan->room > SAMPLE_ROWS ? plan->room : SAMPLE_ROWS;
+    return PZ_OK;
+}
+
+pz_status pz_ibp_learner_new(const pz_ibp_learn_options *options, pz_ibp_learner **learner)
+{
+    struct pzi_ibp_plan plan;
+    pz_ibp_learner *made;
+
+    if (learner == NULL || pzi_ibp_plan_learning(options, &plan) != PZ_OK)
+        return PZ_ERR_ARGUMENT;
     made = malloc(sizeof *made);
     if (made == NULL)
         return PZ_ERR_MEMORY;
-    *made = (pz_ibp_learner){.shape = shape,
-                             .threshold = options->threshold,
-                             .row_bytes = row_bytes,
-                             .step = 1,
-                             .room = room,
-                             .sample = malloc(room * row_bytes)};
+    *made = (pz_ibp_learner){.plan = plan, .step = 1, .sample = malloc(plan.room * plan.row_bytes)};
     if (made->sample == NULL) {
         free(made);
         return PZ_ERR_MEMORY;
@@ -79,7 +82,7 @@ void pz_ibp_learner_free(pz_ibp_learner *learner)
 /* Keeps every second row of the sample. */
 static void thin_out(pz_ibp_learner *learner)
 {
-    const size_t R = learner->row_bytes;
+    const size_t R = learner->plan.row_bytes;
 
     learner->step *= 2;
     learner->kept = (learner->kept + 1) / 2;
@@ -90,7 +93,7 @@ static void thin_out(pz_ibp_learner *learner)
 pz_status pz_ibp_learner_add(pz_ibp_learner *learner, const void *rows, size_t count)
 {
     const uint64_t end = learner->seen + count;
-    const size_t R = learner->row_bytes;
+    const size_t R = learner->plan.row_bytes;
 
     if (rows == NULL && count != 0)
         return PZ_ERR_ARGUMENT;
@@ -99,7 +102,7 @@ pz_status pz_ibp_learner_add(pz_ibp_learner *learner, const void *rows, size_t c
 
         if (next >= end)
             break;
-        if (learner->kept == learner->room) {
+        if (learner->kept == learner->plan.room) {
             thin_out(learner);
             continue;
         }
@@ -130,7 +133,7 @@ struct column {
 
 static const uint8_t *column_row(const struct column *column, size_t row)
 {
-    return column->learner->sample + row * column->learner->row_bytes + column->at;
+    return column->learner->sample + row * column->learner->plan.row_bytes + column->at;
 }
 
 /* Eight bits, each in a byte. */
@@ -167,17 +170,17 @@ static void fill_masks(struct column *column)
 {
     uint32_t ones[COLUMN_BITS];
     const double rows = (double)column->learner->kept;
-    const double only = column->learner->threshold;
+    const double only = column->learner->plan.threshold;
 
     column->levels = only != 0 ? 1 : LEVELS;
     count_ones(column, ones);
     for (unsigned k = 0; k < 8 * column->bytes; k++) {
         const bool is_one = ones[k] > rows / 2;
-        const double share = (is_one ? ones[k] : rows - ones[k]) / rows;
+        const double same = is_one ? ones[k] : rows - ones[k];
 
         column->value[k / 8] |= (uint8_t)(is_one << k % 8);
         for (unsigned level = 0; level < column->levels; level++)
-            if (share >= (only != 0 ? only : thresholds[level]))
+            if (only != 0 ? same / rows >= only : 10000 * same >= thresholds[level] * rows)
                 column->mask[level][k / 8] |= (uint8_t)(1u << k % 8);
     }
 }
@@ -200,7 +203,7 @@ static uint64_t number(const uint8_t *from, unsigned bytes)
 /* The masks that each element of a row fits; the mask is tried first that has most bits. */
 static void fill_levels(const struct column *column, const uint8_t *row, uint8_t *levels)
 {
-    const unsigned size = column->learner->shape.width_bits / 8;
+    const unsigned size = column->learner->plan.shape.width_bits / 8;
 
     for (unsigned i = 0; i < column->bytes; i += size) {
         const uint64_t wrong = number(row + i, size) ^ number(column->value + i, size);
@@ -217,7 +220,7 @@ typedef uint32_t level_counts[COLUMN_BYTES][LEVELS + 1];
 /* Counts the levels of groups of every size from that of an element on: log2(bits) - 3. */
 static void count_levels(const struct column *column, level_counts counts[SIZES])
 {
-    const unsigned w = column->learner->shape.width_bits;
+    const unsigned w = column->learner->plan.shape.width_bits;
     const unsigned first = w == 8 ? 0 : w == 16 ? 1 : w == 32 ? 2 : 3;
     uint8_t levels[COLUMN_BYTES + 1];
 
@@ -279,13 +282,7 @@ static void learn_column(struct column *column, level_counts counts[SIZES])
 
 /* ---- All columns ----------------------------------------------------------------------------- */
 
-/* What is known of all columns, and of each: values, and the masks for every size of groups. */
-struct learned {
-    uint64_t saved[SIZES];
-    uint8_t *values, *masks[SIZES];
-};
-
-static void keep_column(const struct column *column, struct learned *learned)
+static void keep_column(const struct column *column, struct pzi_ibp_learned *learned)
 {
     memcpy(learned->values + column->at, column->value, column->bytes);
     for (unsigned size = 0; size < SIZES; size++) {
@@ -306,26 +303,24 @@ static unsigned log2_of(uint32_t power)
 /* What groups have to save more than others, in bits of a row: a fiftieth of it below a word, which
  * take twice the time to unpack; a hundredth for words, where who participates cannot be foreseen.
  */
-static uint64_t handicap(const pz_ibp_learner *learner, unsigned size)
+static uint64_t handicap(size_t row_bytes, unsigned size)
 {
-    return size < WORD_SIZE    ? 8 * learner->row_bytes / 50
-           : size == WORD_SIZE ? 8 * learner->row_bytes / 100
-                               : 0;
+    return size < WORD_SIZE ? 8 * row_bytes / 50 : size == WORD_SIZE ? 8 * row_bytes / 100 : 0;
 }
 
 /* The size of groups that packs the sample best, their bits in the map included. */
-static unsigned best_size(const pz_ibp_learner *learner, const struct learned *learned)
+static unsigned best_size(const struct pzi_ibp_plan *plan, const struct pzi_ibp_learned *learned)
 {
-    const unsigned first = log2_of(learner->shape.width_bits) - 3;
+    const unsigned first = log2_of(plan->shape.width_bits) - 3;
     unsigned best = first;
     int64_t best_saved = INT64_MIN;
 
-    if (learner->shape.group_bits != 0)
-        return log2_of(learner->shape.group_bits) - 3;
+    if (plan->shape.group_bits != 0)
+        return log2_of(plan->shape.group_bits) - 3;
     for (unsigned size = first; size < SIZES; size++) {
-        const uint64_t groups = (learner->row_bytes + (1u << size) - 1) >> size;
+        const uint64_t groups = (plan->row_bytes + (1u << size) - 1) >> size;
         const int64_t saved = (int64_t)learned->saved[size] -
-                              (int64_t)((groups + handicap(learner, size)) * learner->kept);
+                              (int64_t)((groups + handicap(plan->row_bytes, size)) * learned->kept);
 
         if (saved > best_saved) {
             best = size;
@@ -335,29 +330,29 @@ static unsigned best_size(const pz_ibp_learner *learner, const struct learned *l
     return best;
 }
 
-/* The table of the best size; its values are cut down to the masks. */
-static pz_status make_table(const pz_ibp_learner *learner, struct learned *learned,
-                            pz_ibp_table **table)
+pz_status pzi_ibp_learned_table(const struct pzi_ibp_plan *plan, struct pzi_ibp_learned *learned,
+                                pz_ibp_table **table)
 {
-    const unsigned size = best_size(learner, learned);
-    pz_ibp_shape shape = learner->shape;
+    const unsigned size = best_size(plan, learned);
+    pz_ibp_shape shape = plan->shape;
 
     shape.group_bits = 8u << size;
-    for (size_t i = 0; i < learner->row_bytes; i++)
+    for (size_t i = 0; i < plan->row_bytes; i++)
         learned->values[i] &= learned->masks[size][i];
     return pz_ibp_table_new(&shape, learned->masks[size], learned->values, table);
 }
 
 pz_status pz_ibp_learner_table(const pz_ibp_learner *learner, pz_ibp_table **table)
 {
-    struct learned learned = {0};
+    struct pzi_ibp_learned learned = {0};
     level_counts *counts;
     size_t R;
     pz_status status = PZ_ERR_MEMORY;
 
     if (learner == NULL || table == NULL || learner->kept == 0)
         return PZ_ERR_ARGUMENT;
-    R = learner->row_bytes;
+    R = learner->plan.row_bytes;
+    learned.kept = learner->kept;
     counts = malloc(SIZES * sizeof *counts);
     learned.values = malloc((1 + SIZES) * R);
     if (counts != NULL && learned.values != NULL) {
@@ -370,7 +365,7 @@ pz_status pz_ibp_learner_table(const pz_ibp_learner *learner, pz_ibp_table **tab
             learn_column(&column, counts);
             keep_column(&column, &learned);
         }
-        status = make_table(learner, &learned, table);
+        status = pzi_ibp_learned_table(&learner->plan, &learned, table);
     }
     free(learned.values);
     free(counts);

@@ -21,7 +21,7 @@ enum {
     NOT_READY = 600,
     ALREADY_REGISTERED = 712,
     NOT_REGISTERED = 713,
-    ARGUMENTS = 8,
+    ARGUMENTS = 12,
     NAME_BYTES = 32,
     UNITS = 16,
     MAJOR = 75,
@@ -351,7 +351,9 @@ static bool has(const struct module *self, const char *name)
     unsigned w = 0;
 
     if (sscanf(name, "pz_%*[a-z]_w%u", &w) != 1)
-        return strstr(self->options, "-DPZ_ONLY_PLACES ") != NULL;
+        return strstr(self->options, "-DPZ_ONLY_IBP ") != NULL ||
+               (strncmp(name, "pz_ibp_", 7) != 0 &&
+                strstr(self->options, "-DPZ_ONLY_PLACES ") != NULL);
     snprintf(option, sizeof option, "-DPZ_W=%u ", w);
     return strstr(self->options, option) != NULL && strstr(self->options, "-DPZ_FORMAT=") != NULL &&
            strstr(self->options, strncmp(name, "pz_encode", 9) == 0 ? "-DPZ_ONLY_ENCODE "

@@ -19,7 +19,7 @@ enum {
     SVM_CAPABILITIES = 0x1053,
     EXECUTION_STATUS = 0x11d3,
     COMMAND_END = 0x1283,
-    ARGUMENTS = 8,
+    ARGUMENTS = 12,
     ROOM = 256
 };
 
@@ -197,7 +197,7 @@ EXPORT void *clCreateKernel(void *program, const char *name, int *error)
     if (sscanf(name, "pz_%*[a-z]_w%u", &w) == 1)
         snprintf(width, sizeof width, "-DPZ_W=%u ", w);
     else
-        snprintf(width, sizeof width, "ONLY_PLACES ");
+        snprintf(width, sizeof width, strstr(options, "ONLY_IBP") ? "ONLY_IBP " : "ONLY_PLACES ");
     *error = strstr(options, width) != NULL ? 0 : NO_KERNEL;
     if (*error != 0)
         return NULL;

@@ -25,6 +25,9 @@ static void begin_local(void *memory, size_t bytes)
     begin_local(&(name), sizeof(name))
 
 #include "codec/width.h"
+#include "gpu/ibp_learn.h"
+#include "gpu/ibp_pack.h"
+#include "gpu/ibp_unpack.h"
 #include "gpu/place_kernels.h"
 #include "gpu/tables.h"
 
@@ -45,6 +48,7 @@ static void begin_local(void *memory, size_t bytes)
 
 #define READ(type, i) (*(type const *)a[i])
 #define BYTES(i) READ(uint8_t *, i)
+#define U32S(i) READ(uint32_t *, i)
 #define U64S(i) READ(uint64_t *, i)
 #define U32(i) READ(uint32_t, i)
 #define U64(i) READ(uint64_t, i)
@@ -95,6 +99,42 @@ static void finish(void *const *a)
     pz_finish(U64S(0), U64S(1));
 }
 
+static void ibp_begin(void *const *a)
+{
+    pz_ibp_begin(U64S(0));
+}
+
+static void ibp_unpack(void *const *a)
+{
+    pz_ibp_unpack(U32S(0), U32(1), BYTES(2), BYTES(3), U64(4), U64(5), U64S(6), U64(7), U64(8),
+                  BYTES(9), U64S(10));
+}
+
+static void ibp_pack(void *const *a)
+{
+    pz_ibp_pack(U32S(0), BYTES(1), U64(2), U64(3), BYTES(4), U64(5), BYTES(6));
+}
+
+static void ibp_clear(void *const *a)
+{
+    pz_ibp_clear(U32S(0), U64(1));
+}
+
+static void ibp_ones(void *const *a)
+{
+    pz_ibp_ones(BYTES(0), U32(1), U64(2), U64(3), U32S(4));
+}
+
+static void ibp_levels(void *const *a)
+{
+    pz_ibp_levels(BYTES(0), U32(1), U64(2), U64(3), U32(4), U32(5), U32S(6), U32S(7));
+}
+
+static void ibp_choose(void *const *a)
+{
+    pz_ibp_choose(U32(0), U64(1), U32(2), U32S(3), U32S(4), U64S(5), BYTES(6));
+}
+
 static const struct {
     const char *name;
     void (*run)(void *const *arguments);
@@ -106,6 +146,10 @@ static const struct {
     {"pz_tiles", tiles},           {"pz_tops", tops},
     {"pz_offsets", offsets},       {"pz_gather", gather},
     {"pz_finish", finish},         {"pz_gather_pieces", gather_pieces},
+    {"pz_ibp_begin", ibp_begin},   {"pz_ibp_unpack", ibp_unpack},
+    {"pz_ibp_pack", ibp_pack},     {"pz_ibp_clear", ibp_clear},
+    {"pz_ibp_ones", ibp_ones},     {"pz_ibp_levels", ibp_levels},
+    {"pz_ibp_choose", ibp_choose},
 };
 
 bool lanes_launch(enum lanes_order order, const char *kernel, unsigned groups,

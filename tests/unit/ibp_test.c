@@ -6,7 +6,7 @@
 #include "reference/ibpref.h"
 #include "support/datagen.h"
 #include "support/guard.h"
-#include "support/rng.h"
+#include "support/ibpgen.h"
 #include "support/test.h"
 
 enum { MAX_ROW_BYTES = 1200, MAX_ROWS = 24, ROUNDS = 300 };
@@ -16,51 +16,9 @@ static uint8_t unpacked[MAX_ROWS * MAX_ROW_BYTES], expected[2 * MAX_ROW_BYTES + 
 
 static const char *const isas[] = {"scalar", "avx2"};
 
-/* A shape of rows of at most so many bytes. */
-static pz_ibp_shape random_shape(struct rng *rng, size_t most)
-{
-    const uint32_t w = 8u << rng_below(rng, 4);
-    uint32_t b = w;
-
-    while (b < PZ_IBP_GROUP_MAX_BITS && !rng_one_in(rng, 3))
-        b *= 2;
-    return (pz_ibp_shape){w, b, 1 + rng_below(rng, rng_one_in(rng, 2) ? most / (w / 8) : 12)};
-}
-
 static size_t bytes_of(const pz_ibp_shape *shape)
 {
     return (size_t)shape->row_elements * (shape->width_bits / 8);
-}
-
-/* Masks with few, half or most of the bits. */
-static void random_masks(struct rng *rng, size_t R)
-{
-    const uint64_t kind = rng_below(rng, 4);
-
-    rng_fill(rng, masks, R);
-    rng_fill(rng, values, R);
-    for (size_t i = 0; i < R; i++) {
-        if (kind == 0)
-            masks[i] &= (uint8_t)rng_next(rng);
-        if (kind == 1)
-            masks[i] |= (uint8_t)rng_next(rng);
-        if (kind == 2)
-            masks[i] = rng_one_in(rng, 8) ? 0 : 0xff;
-        values[i] &= masks[i];
-    }
-}
-
-/* Rows that fit the masks but for some bytes; some rows hardly ever do. */
-static void random_rows(struct rng *rng, size_t R, size_t rows)
-{
-    rng_fill(rng, raw, rows * R);
-    for (size_t row = 0; row < rows; row++) {
-        const uint64_t strays = rng_one_in(rng, 5) ? 2 : 20 + rng_below(rng, 300);
-
-        for (size_t i = 0; i < R; i++)
-            if (!rng_one_in(rng, strays))
-                raw[row * R + i] = (uint8_t)((raw[row * R + i] & ~masks[i]) | values[i]);
-    }
 }
 
 static struct ibpref_table reference_of(const pz_ibp_shape *shape)
@@ -71,11 +29,11 @@ static struct ibpref_table reference_of(const pz_ibp_shape *shape)
 
 static pz_ibp_table *random_table(struct rng *rng, size_t most, pz_ibp_shape *shape)
 {
-    pz_ibp_table *table = NULL;
+    pz_ibp_table *const table = ibpgen_table(rng, most, shape);
 
-    *shape = random_shape(rng, most);
-    random_masks(rng, bytes_of(shape));
-    CHECK_EQ_U64(pz_ibp_table_new(shape, masks, values, &table), PZ_OK);
+    CHECK(table != NULL);
+    memcpy(masks, pz_ibp_table_masks(table), bytes_of(shape));
+    memcpy(values, pz_ibp_table_values(table), bytes_of(shape));
     CHECK_EQ_U64(pz_ibp_row_bytes(table), bytes_of(shape));
     return table;
 }
@@ -141,7 +99,7 @@ TEST(rows_are_those_of_the_reference)
         pz_ibp_shape shape;
         pz_ibp_table *const table = random_table(&rng, MAX_ROW_BYTES, &shape);
 
-        random_rows(&rng, bytes_of(&shape), rows);
+        ibpgen_rows(&rng, table, rows, raw);
         for (unsigned i = 0; i < 2; i++) {
             if (pz_isa_select(isas[i]) != PZ_OK)
                 continue;
@@ -197,7 +155,7 @@ TEST(damaged_rows_are_refused_as_by_the_reference)
         size_t bytes;
         uint8_t *row;
 
-        random_rows(&rng, R, 1);
+        ibpgen_rows(&rng, table, 1, raw);
         bytes = ibpref_pack(&reference, raw, expected);
         if (!is_slot && bytes > 1 && rng_one_in(&rng, 2))
             bytes -= rng_below(&rng, 2);
@@ -263,7 +221,7 @@ TEST(a_row_is_replaced_where_it_is)
     uint8_t slots[MAX_ROWS * 60], map[MAX_ROWS / 8] = {0};
     const pz_ibp_rows view = {sizeof view, table, slots, MAX_ROWS, sizeof slots, R, map, NULL};
 
-    random_rows(&rng, R, MAX_ROWS);
+    ibpgen_rows(&rng, table, MAX_ROWS, raw);
     for (unsigned round = 0; round < 200; round++) {
         const uint64_t first = rng_below(&rng, MAX_ROWS);
         const size_t count = 1 + rng_below(&rng, MAX_ROWS - first);
