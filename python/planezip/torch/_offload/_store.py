@@ -51,8 +51,9 @@ class Store:
         failed = self.engine.stats()["directions"]["in"]["failed"]
         if self.memory.gpu is not None and failed > self.failed:
             self.failed = failed
-            raise RuntimeError("planezip: saved tensors came back damaged from the host's memory; "
-                               "the gradients since the step before the last are wrong")
+            raise RuntimeError("planezip: saved tensors came back damaged from the host's memory, "
+                               "so gradients of the last steps may be wrong; go back to a "
+                               "checkpoint, and have the memory checked")
 
     def spent_ns(self, what):
         """How long the events of a kind took in this step."""
@@ -144,7 +145,11 @@ class Store:
 
     def close(self):
         self.reap(0)
-        self.engine.close()
-        if self.pool:
-            self.pool.close()
-        self.memory.close()
+        self.engine.wait()
+        try:
+            self.check()
+        finally:
+            self.engine.close()
+            if self.pool:
+                self.pool.close()
+            self.memory.close()
