@@ -35,6 +35,10 @@ class Planner:
         c.lib.pz_plan_free(self.plan)
         c.lib.pz_trace_free(self.trace)
 
+    def set_ratios(self, ratios):
+        """Other ratios for the same tensors."""
+        self.ratios[:len(ratios)] = ratios
+
     def make(self, policy):
         """Makes a plan; False if none fits."""
         c.lib.pz_plan_free(self.plan)

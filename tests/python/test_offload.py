@@ -1,5 +1,6 @@
 """planezip.torch.offload(): each thing that autograd can do, on models that are small."""
 import contextlib
+import functools
 import gc
 import itertools
 import json
@@ -10,6 +11,7 @@ import threading
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
 from support import needs, optional
 
@@ -19,6 +21,7 @@ if torch:
     from planezip.torch._offload._amounts import parse_budget, parse_bytes, parse_rate
     from planezip.torch._offload._dropped import Dropped
     from planezip.torch._offload._kept_step import KeptStep
+    from planezip.torch._offload._machine import platform_of
     from planezip.torch._offload._payload import Handle, Swapped
     from planezip.torch._offload._recipe import Recipe, Value
     from planezip.torch._offload._replay_step import ReplayStep
@@ -154,6 +157,21 @@ class Plans(Case):
             self.assertEqual(self.offload(model, plan=path).plan_option, around.plan)
             other = self.check_same(plan=lambda trace: keep_all(trace, around.plan))
         self.assertNotIn("swapped", other.report().seen)
+
+    def test_codec_is_left_out_where_it_takes_time_for_nothing(self):
+        """Behind operators that take so long that they hide transfers as they are."""
+        def platform(store, _, slower):
+            made = platform_of(store, 0.5)
+            made.memory_bps /= slower
+            return made
+
+        for slower, compresses in ((1, True), (1000, False)):
+            with (self.subTest(slower=slower),
+                  mock.patch("planezip.torch._offload._offload.platform_of",
+                             functools.partial(platform, slower=slower))):
+                report = self.check_same(link="20MB/s", drops=False).report()
+                self.assertGreater(report.swapped_bytes, 0)
+                self.assertEqual(report.coded_bytes < report.swapped_bytes, compresses)
 
     def test_budget_that_is_too_small(self):
         around = self.check_same(budget="1KiB")

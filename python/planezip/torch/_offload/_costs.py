@@ -1,15 +1,18 @@
 """What an operator costs beside its own work: measured once in a process, on chains of operators
 that have next to nothing to do."""
 import functools
+import statistics
 import time
 from dataclasses import dataclass
 
 import torch
 
+from ..._engine import Engine, Pool
 from ._recipe import Held, Recipe, Value
 from ._replay import Replay
 
 LENGTH, TIMES = 16, 9
+SAMPLE = 8 << 20 # bytes that the codec works on while operators run
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,14 @@ class Costs:
 
 def fastest(run):
     """The least of some times, in nanoseconds."""
-    found = []
-    for _ in range(TIMES):
-        start = time.perf_counter_ns()
-        run()
-        found.append(time.perf_counter_ns() - start)
-    return min(found)
+    return min(timed(run) for _ in range(TIMES))
+
+
+def timed(run):
+    """Nanoseconds."""
+    start = time.perf_counter_ns()
+    run()
+    return time.perf_counter_ns() - start
 
 
 @functools.lru_cache(maxsize=None)
@@ -72,3 +77,33 @@ def recorded_chain():
         recipe.enter((one,), result, lambda storage, value: made.update(value=value))
         one, value = result, made["value"]
     return value
+
+
+@functools.lru_cache(maxsize=None)
+def codec_share(codec, threads): # threads: of PyTorch, which it depends on
+    """The share of its speed that a step loses while the codec works beside it:
+    they share processors, or caches and memory.  Both take turns, so that a machine that is busy
+    with other things is so for both."""
+    engine = Engine("memory", pool=Pool(4 * SAMPLE), codec=codec, bypass="never")
+    source = torch.randn(SAMPLE // 4, generator=torch.Generator().manual_seed(1))
+    alone, beside = [], []
+    try:
+        for _ in range(TIMES):
+            swap = engine.out(source.data_ptr(), SAMPLE, "float32", measure=True, keep=source)
+            found = []
+            while not swap.done:
+                found.append(timed(some_work))
+            beside += found[:-1] # the codec was done before the last one was
+            alone += [timed(some_work) for _ in found[:-1]]
+    finally:
+        engine.close()
+    if not alone:
+        return 0
+    return min(max(1 - statistics.median(alone) / statistics.median(beside), 0), 1)
+
+
+def some_work():
+    """Half a product, half moving memory, as in a step."""
+    one = torch.ones(160, 160)
+    (one @ one).sum()
+    torch.ones(1 << 18).mul_(2)

@@ -7,9 +7,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import torch
+
 from ..._plan import platform_document
 from ._amounts import parse_budget, parse_bytes, parse_rate
-from ._costs import measured
+from ._costs import codec_share, measured
 from ._device import memory_of
 from ._kept_step import KeptStep
 from ._machine import platform_of
@@ -166,9 +168,13 @@ class Offload:
 
     def make_plans(self):
         """Plans every pass of the profiled step."""
-        watch, self.measured = self.profile.watch, platform_of(self.store)
+        watch, share = self.profile.watch, 0
+        if self.store.codec and self.store.memory.gpu is None: # a device does other work beside
+            share = codec_share(self.store.codec, torch.get_num_threads())
+        self.measured = platform_of(self.store, share)
         wish = Wish(self.measured, measured(), self.budget_bytes, self.seed, self.plan_option,
-                    self.drops, self.refused)
+                    self.drops, self.refused,
+                    compress=self.store.tier == "memory" and not self.store.link)
         self.planned = [Planning(profile, watch, wish).make()
                         for profile in self.profile.profiles]
         self.measured = next((planned.planner.platform for planned in self.planned

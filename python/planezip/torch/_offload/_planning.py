@@ -2,6 +2,7 @@
 out how many bytes may be under way at each moment, so that memory holds whatever the transfers do.
 """
 import bisect
+import itertools
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from ._rehearsal import Rehearsing
 from ._schedule import Action, Schedule
 from ._trace import build
 
+WORTHWHILE = 1.3 # a ratio for which the codec is used where it costs time
 ACTIONS = {"keep": Action.KEEP, "swap": Action.SWAP, "compress": Action.SWAP, "drop": Action.DROP}
 
 
@@ -37,7 +39,7 @@ class Wish:
     """What is asked for.  costs: of operators.  budget: a function from the peak without a plan to
     bytes.  plan: "auto", "swap" for everything that can be, "drop" for everything that can be, and
     to swap the others, a plan as a dictionary, or a function from the trace to one.  refused: ids
-    of calls that must not be made again."""
+    of calls that must not be made again.  compress: whether the codec must be used."""
     platform: object
     costs: object
     budget: object
@@ -45,6 +47,7 @@ class Wish:
     plan: object = "auto"
     drops: bool = True
     refused: set = field(default_factory=set)
+    compress: bool = False
 
 
 class Planning:
@@ -70,7 +73,8 @@ class Planning:
         model.describe(self.flow.barred if self.wish.drops else self.flow.makers)
         peak = max(loads(model, model.ops, {}), default=0) + model.fixed_bytes
         limit = self.wish.budget(peak)
-        planner = Planner(model.document, copy(self.wish.platform), self.ratios(),
+        self.ratios = self.measured_ratios()
+        planner = Planner(model.document, copy(self.wish.platform), self.ratios,
                           max(limit - model.fixed_bytes, 1), self.wish.seed)
         planned = Planned(keep, model, planner, peak_bytes=peak, budget_bytes=limit,
                           droppable=len(self.flow.droppable) if self.wish.drops else 0)
@@ -82,10 +86,17 @@ class Planning:
         planned.schedule = self.scheduled(actions, limit, self.keeps(planned))
         return planned
 
-    def ratios(self):
+    def measured_ratios(self):
         """Ratios of the saved tensors, in the order of the trace's storages."""
         return [self.profile.payloads[self.model.movable[key]][2]
                 for key in self.model.keys if key in self.model.movable]
+
+    def ratios_by_number(self):
+        """Ratios of all payloads, as they are planned."""
+        movable = [key for key in self.model.keys if key in self.model.movable]
+        return {**{number: ratio for number, (_, _, ratio) in self.profile.payloads.items()},
+                **{self.model.movable[key]: ratio
+                   for key, ratio in zip(movable, self.ratios, strict=True)}}
 
     def decide(self, planned):
         """An action for each key that can move."""
@@ -120,14 +131,27 @@ class Planning:
     def best_of(self, planner, policies):
         """Makes the plan of the policy that takes the least time; False if none fits."""
         found = []
-        for policy in policies:
+        for policy, ratios in itertools.product(policies, list(self.choices())):
             planner.platform.launch_ns = (self.wish.costs.run if policy == "swap"
                                           else self.wish.costs.replay)
+            planner.set_ratios(ratios)
             if planner.make(policy):
                 document = planner.document()
                 if self.priced(planner, document):
-                    found.append((planner.report.total_ns, len(found), document))
-        return bool(found) and self.priced(planner, min(found)[2])
+                    found.append((planner.report.total_ns, len(found), document, ratios))
+        if not found:
+            return False
+        *_, document, self.ratios = min(found)
+        planner.set_ratios(self.ratios)
+        return self.priced(planner, document)
+
+    def choices(self):
+        """Ratios to plan with.  Where the codec takes time from operators, it may not pay for
+        tensors that it makes but a little smaller, or for any, which then move as they are."""
+        yield self.ratios
+        if self.wish.platform.software_bps and not self.wish.compress:
+            yield [ratio if ratio >= WORTHWHILE else 1.0 for ratio in self.ratios]
+            yield [1.0] * len(self.ratios)
 
     def priced(self, planner, document):
         """Sets a plan, and the cost of an operator as it is with what the plan records and replays,
@@ -173,7 +197,7 @@ class Planning:
             leaving=rooms(before, load, room, first),
             order=[number for number, _ in rehearsal.meets], fetches=fetches,
             returning=rooms([at for _, at in rehearsal.meets], load, room, len(load)),
-            ratios={number: ratio for number, (_, _, ratio) in profile.payloads.items()})
+            ratios=self.ratios_by_number())
 
 
 def lives(model, ops):
