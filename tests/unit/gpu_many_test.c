@@ -209,6 +209,7 @@ static void check_blocks(pz_mode mode)
 
         TEST_CONTEXT("w%u e%u, format %u, batch %u", mode.width_bits, mode.exponent_bits,
                      mode.format, i);
+        job.groups = i % 4;
         check_encode(taken, raw_bytes);
         CHECK_EQ_U64(pz_stream_measure(taken, raw, raw_bytes, &stats), PZ_OK);
         for (unsigned k = 0; k < PZ_ENCODINGS; k++)
@@ -216,6 +217,7 @@ static void check_blocks(pz_mode mode)
         if (!CHECK(i < BATCHES_MAX) || test_failures > 0)
             return;
     }
+    job.groups = 0;
     if (is_long())
         print_blocks(mode, blocks);
 }
@@ -329,6 +331,38 @@ TEST(streams_of_the_corpus)
     CHECK(count > 200);
     if (corpus != NULL)
         closedir(corpus);
+}
+
+/* A bit of the first byte of each payload is wrong, so that chunks fail one after the other, by one
+ * group. */
+static void check_heads(pz_mode mode)
+{
+    struct rng rng = {mode.width_bits};
+    uint64_t offsets[CHUNKS + 1];
+    const size_t raw_bytes = fill(&rng, mode);
+    size_t bytes = 0;
+
+    TEST_CONTEXT("w%u e%u, format %u", mode.width_bits, mode.exponent_bits, mode.format);
+    CHECK_EQ_U64(pz_stream_encode(mode, raw, raw_bytes, expected, sizeof expected, &bytes), PZ_OK);
+    CHECK_EQ_U64(pz_stream_index(expected, bytes, raw_bytes, offsets, NULL), PZ_OK);
+    job.groups = 1;
+    for (unsigned i = 0; i < 8; i++) {
+        memcpy(coded, expected, bytes);
+        for (unsigned chunk = 0; chunk < CHUNKS; chunk++)
+            coded[offsets[chunk]] ^= (uint8_t)(1u << rng_below(&rng, 8));
+        check_decode(mode, coded, bytes, raw_bytes);
+    }
+    job.groups = 0;
+}
+
+TEST(streams_with_wrong_heads)
+{
+    open_device();
+    for (unsigned type = 0; type < TYPES; type++) {
+        check_heads(mode2_of(type, PZ_LEVEL_NORMAL));
+        if (types[type].e == 0)
+            check_heads(mode1_of(types[type].w, 0));
+    }
 }
 
 /* A valid stream of any kind that the format allows, of one chunk or two; returns its size. */
