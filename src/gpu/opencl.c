@@ -386,9 +386,13 @@ static pz_status new_mark(struct pz_gpu *gpu, void *stream, void **mark)
     cl_event event = NULL;
     int result = self->cl.clEnqueueMarkerWithWaitList(queue, 0, NULL, &event);
 
-    *mark = event;
     if (result == 0)
         result = self->cl.clFlush(queue); /* or other queues might wait for it forever */
+    if (result != 0 && event != NULL) {
+        self->cl.clReleaseEvent(event);
+        event = NULL;
+    }
+    *mark = event;
     return status_of(result);
 }
 

@@ -35,7 +35,7 @@ static inline const char *player(void)
     return strncmp(wanted(), "mock", 4) != 0 ? NULL : is_opencl() ? PZ_MOCK_OPENCL : PZ_MOCK_CUDA;
 }
 
-static inline pz_gpu_options options_of(const char *driver)
+static inline pz_gpu_options options_for(const char *driver)
 {
     return (pz_gpu_options){.size = sizeof(pz_gpu_options),
                             .kind = is_opencl() ? PZ_GPU_OPENCL : PZ_GPU_CUDA,
@@ -47,7 +47,7 @@ static inline pz_gpu_options options_of(const char *driver)
 static inline pz_gpu *open_wanted(void)
 {
     const char *const played = player();
-    const pz_gpu_options options = options_of(played != NULL ? played : getenv("PZ_GPU_DRIVER"));
+    const pz_gpu_options options = options_for(played != NULL ? played : getenv("PZ_GPU_DRIVER"));
     pz_gpu *opened = NULL;
     pz_diag diag = {0};
 

@@ -1,11 +1,12 @@
-/* planezip/gpu_ibp.h on a device, which PZ_GPU_TEST chooses as in gpu_test.c: tables, slots and
- * rows are held against planezip/ibp.h.  Ends with 77 where there is no such device. */
+/* planezip/gpu_ibp.h on the device that gpu/wanted.h says: tables, slots and rows are held against
+ * planezip/ibp.h. */
 #include "support/test.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
 #include "gpu/mock_cuda.h"
+#include "gpu/wanted.h"
 #include "planezip/gpu_ibp.h"
 #include "support/ibpgen.h"
 
@@ -17,20 +18,6 @@ static pz_gpu_job job;
 static uint8_t raw[ROOM], slots[ROOM], expected[ROOM], back[ROOM];
 static void *device_raw, *device_slots, *device_map, *device_table, *device_index, *device_offsets;
 
-static const char *wanted(void)
-{
-    const char *const text = getenv("PZ_GPU_TEST");
-
-    return text != NULL ? text : "mock";
-}
-
-static const char *player(void)
-{
-    const bool is_opencl = strstr(wanted(), "opencl") != NULL;
-
-    return strncmp(wanted(), "mock", 4) != 0 ? NULL : is_opencl ? PZ_MOCK_OPENCL : PZ_MOCK_CUDA;
-}
-
 static void *device_memory(size_t bytes)
 {
     void *memory = NULL;
@@ -41,19 +28,9 @@ static void *device_memory(size_t bytes)
 
 static void open_device(void)
 {
-    const pz_gpu_options options = {.size = sizeof options,
-                                    .kind = strstr(wanted(), "opencl") != NULL ? PZ_GPU_OPENCL
-                                                                               : PZ_GPU_CUDA,
-                                    .driver = player(),
-                                    .compiler = player()};
-    pz_diag diag = {0};
-
     if (gpu != NULL)
         return;
-    if (pz_gpu_open(&options, &gpu, &diag) != PZ_OK) {
-        printf("skipped: no device: %s %s\n", diag.path, diag.text);
-        exit(player() != NULL ? 1 : 77);
-    }
+    gpu = open_wanted();
     CHECK_EQ_U64(pz_gpu_stream_new(gpu, &stream), PZ_OK);
     job = (pz_gpu_job){.size = sizeof job, .stream = stream, .workspace_bytes = 1 << 20};
     job.workspace = device_memory(job.workspace_bytes);
@@ -307,7 +284,7 @@ TEST(jobs_only_launch)
         .size = sizeof options, .width_bits = 16, .row_elements = 8};
 
     open_device();
-    if (strcmp(wanted(), "mock") != 0) {
+    if (!is_mock()) {
         close_device();
         dlclose(library);
         return;

@@ -474,7 +474,7 @@ TEST(jobs_only_start_kernels)
 TEST(failures_of_the_driver)
 {
     const pz_mode mode = mode2_of(3), other = {64, PZ_LEVEL_NORMAL, PZ_FORMAT_2, 11};
-    pz_gpu_options options = options_of(PZ_MOCK_CUDA);
+    pz_gpu_options options = options_for(PZ_MOCK_CUDA);
     pz_gpu *another = NULL;
     pz_diag diag = {0};
     void *memory;
@@ -517,16 +517,16 @@ TEST(drivers_that_are_none)
 
     if (!open_mock())
         return;
-    check_refused(options_of("libnone.so.1"), "libnone.so.1", "the library cannot be opened: ");
-    check_refused(options_of("libm.so.6"), "libm.so.6", "the library has no cuInit");
-    check_refused(options_of(PZ_STUB_CUDA), "", "CUDA: the driver has no device: unknown error");
-    options = options_of(PZ_MOCK_CUDA);
+    check_refused(options_for("libnone.so.1"), "libnone.so.1", "the library cannot be opened: ");
+    check_refused(options_for("libm.so.6"), "libm.so.6", "the library has no cuInit");
+    check_refused(options_for(PZ_STUB_CUDA), "", "CUDA: the driver has no device: unknown error");
+    options = options_for(PZ_MOCK_CUDA);
     options.device = 1;
     check_refused(options, "", "CUDA: there is no device 1, but 1");
-    options = options_of(PZ_MOCK_CUDA);
+    options = options_for(PZ_MOCK_CUDA);
     options.compiler = "libm.so.6";
     check_refused(options, "libm.so.6", "the library has no nvrtcCreateProgram");
-    options = options_of("libm.so.6");
+    options = options_for("libm.so.6");
     options.kind = PZ_GPU_OPENCL;
     check_refused(options, "libm.so.6", "the library has no clGetPlatformIDs");
 }

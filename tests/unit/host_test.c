@@ -1,5 +1,5 @@
-/* The host tier of the engine, on the device that PZ_GPU_TEST names as in gpu_test.c, by default a
- * driver that plays one (gpu/mock_cuda.c).  Nothing of its streams happens before somebody waits,
+/* The host tier of the engine, on the device that gpu/wanted.h says, by default a driver that plays
+ * one (gpu/mock_cuda.c).  Nothing of its streams happens before somebody waits,
  * and then only as far as that needs: whatever depends on an order that no event makes comes out
  * wrong. */
 #define _XOPEN_SOURCE 700
@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "gpu/mock_cuda.h"
+#include "gpu/wanted.h"
 #include "support/engines.h"
 
-enum { SEGMENT = 4 * 4096, TENSOR = 3 * SEGMENT + 1000, TENSORS = 10, CHUNK = 4096, NONE = 77 };
+enum { SEGMENT = 4 * 4096, TENSOR = 3 * SEGMENT + 1000, TENSORS = 10, CHUNK = 4096 };
 
 static pz_gpu *gpu;
 static void *stream; /* the caller's */
@@ -28,13 +29,6 @@ static struct {
 
 /* ---- Device, pool, engine -------------------------------------------------------------------- */
 
-static const char *wanted(void)
-{
-    const char *const text = getenv("PZ_GPU_TEST");
-
-    return text != NULL ? text : "mock";
-}
-
 static void open_mock(const char *file)
 {
     mock.library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -47,23 +41,11 @@ static void open_mock(const char *file)
 
 static void open_device(void)
 {
-    const bool is_opencl = strstr(wanted(), "opencl") != NULL;
-    const bool is_mock = strncmp(wanted(), "mock", 4) == 0;
-    const char *const file = !is_mock ? NULL : is_opencl ? PZ_MOCK_OPENCL : PZ_MOCK_CUDA;
-    const pz_gpu_options options = {.size = sizeof options,
-                                    .kind = is_opencl ? PZ_GPU_OPENCL : PZ_GPU_CUDA,
-                                    .driver = file,
-                                    .compiler = file};
-    pz_diag diag = {0};
-
     if (gpu != NULL)
         return;
-    if (pz_gpu_open(&options, &gpu, &diag) != PZ_OK) {
-        printf("skipped: no device: %s %s\n", diag.path, diag.text);
-        exit(is_mock ? 1 : NONE);
-    }
-    if (is_mock && !is_opencl)
-        open_mock(file);
+    gpu = open_wanted();
+    if (is_mock())
+        open_mock(player());
     CHECK_EQ_U64(pz_gpu_stream_new(gpu, &stream), PZ_OK);
     CHECK_EQ_U64(pz_gpu_alloc(gpu, PZ_GPU_DEVICE, TENSOR, &source), PZ_OK);
     CHECK_EQ_U64(pz_gpu_alloc(gpu, PZ_GPU_DEVICE, TENSOR, &target), PZ_OK);
