@@ -17,9 +17,9 @@ enum { STATE_BYTES = 256, COUNTS = PZI_IBP_BINS * (PZI_IBP_LEVELS + 1) };
 pz_status pz_gpu_ibp_prepare(pz_gpu *gpu, pz_diag *diag)
 {
     static const char *const options[] = {"-DPZ_ONLY_IBP"};
-    static const char *const names[KERNELS] = {"pz_ibp_begin",  "pz_ibp_unpack", "pz_ibp_pack",
-                                               "pz_ibp_clear",  "pz_ibp_ones",   "pz_ibp_levels",
-                                               "pz_ibp_choose", "pz_finish"};
+    static const char *const names[KERNELS] = {
+        "pz_ibp_begin", "pz_ibp_unpack_rows", "pz_ibp_pack_rows", "pz_ibp_clear",
+        "pz_ibp_ones",  "pz_ibp_levels",      "pz_ibp_choose",    "pz_finish"};
     struct pzi_program *program;
     pz_status status = PZ_OK;
 

@@ -22,8 +22,7 @@ PZI_FN uint32_t pzi_ibp_small_groups(const struct pzi_ibp_view *t, uint32_t j, u
 PZI_FN void pzi_ibp_mark_groups(PZ_LOCAL struct pzi_ibp_warp *warp, const struct pzi_ibp_view *t,
                                 uint32_t first, const uint32_t *wrong)
 {
-    const uint32_t words_log = t->group_log - 5, words = 1u << words_log;
-    uint32_t bad;
+    uint32_t bad, words_log, words;
 
     if (t->group_log < 5) {
         for (PZ_EACH_LANE(&warp->lanes))
@@ -36,6 +35,8 @@ PZI_FN void pzi_ibp_mark_groups(PZ_LOCAL struct pzi_ibp_warp *warp, const struct
             }
         return;
     }
+    words_log = t->group_log - 5;
+    words = 1u << words_log;
     PZ_BALLOT(&warp->lanes, bad, wrong);
     for (PZ_EACH_LANE(&warp->lanes)) {
         const uint32_t number = (first >> words_log) + lane, at = number % PZI_IBP_MAP_GROUPS;
@@ -210,9 +211,9 @@ PZI_FN uint32_t pzi_ibp_pack_row(PZ_LOCAL struct pzi_ibp_warp *warp, const struc
 
 /* Rows to the slots number first and following, `stride` bytes from one to the next, and to the bit
  * map of packed rows. */
-PZ_KERNEL void pz_ibp_pack(PZ_GLOBAL const uint32_t *table, PZ_GLOBAL const uint8_t *raw,
-                           uint64_t first, uint64_t count, PZ_GLOBAL uint8_t *slots,
-                           uint64_t stride, PZ_GLOBAL uint8_t *packed)
+PZ_KERNEL void pz_ibp_pack_rows(PZ_GLOBAL const uint32_t *table, PZ_GLOBAL const uint8_t *raw,
+                                uint64_t first, uint64_t count, PZ_GLOBAL uint8_t *slots,
+                                uint64_t stride, PZ_GLOBAL uint8_t *packed)
 {
     const struct pzi_ibp_view t = pzi_ibp_view_of(table);
     const uint64_t end = first + count, bytes = count == 0 ? 0 : (end + 7) / 8 - first / 8;

@@ -242,11 +242,11 @@ PZ_KERNEL void pz_ibp_begin(PZ_GLOBAL uint64_t *state)
 
 /* Row k of `raw` is row index[k], or first + k without an index.  The first one with a fault goes
  * to the state. */
-PZ_KERNEL void pz_ibp_unpack(PZ_GLOBAL const uint32_t *table, uint32_t kind,
-                             PZ_GLOBAL const uint8_t *data, PZ_GLOBAL const uint8_t *places,
-                             uint64_t stored, uint64_t extent, PZ_GLOBAL const uint64_t *index,
-                             uint64_t first, uint64_t count, PZ_GLOBAL uint8_t *raw,
-                             PZ_GLOBAL uint64_t *state)
+PZ_KERNEL void pz_ibp_unpack_rows(PZ_GLOBAL const uint32_t *table, uint32_t kind,
+                                  PZ_GLOBAL const uint8_t *data, PZ_GLOBAL const uint8_t *places,
+                                  uint64_t stored, uint64_t extent, PZ_GLOBAL const uint64_t *index,
+                                  uint64_t first, uint64_t count, PZ_GLOBAL uint8_t *raw,
+                                  PZ_GLOBAL uint64_t *state)
 {
     const struct pzi_ibp_view t = pzi_ibp_view_of(table);
     struct pzi_ibp_stored rows;

@@ -106,13 +106,13 @@ static void ibp_begin(void *const *a)
 
 static void ibp_unpack(void *const *a)
 {
-    pz_ibp_unpack(U32S(0), U32(1), BYTES(2), BYTES(3), U64(4), U64(5), U64S(6), U64(7), U64(8),
-                  BYTES(9), U64S(10));
+    pz_ibp_unpack_rows(U32S(0), U32(1), BYTES(2), BYTES(3), U64(4), U64(5), U64S(6), U64(7), U64(8),
+                       BYTES(9), U64S(10));
 }
 
 static void ibp_pack(void *const *a)
 {
-    pz_ibp_pack(U32S(0), BYTES(1), U64(2), U64(3), BYTES(4), U64(5), BYTES(6));
+    pz_ibp_pack_rows(U32S(0), BYTES(1), U64(2), U64(3), BYTES(4), U64(5), BYTES(6));
 }
 
 static void ibp_clear(void *const *a)
@@ -139,16 +139,26 @@ static const struct {
     const char *name;
     void (*run)(void *const *arguments);
 } kernels[] = {
-    {"pz_encode_w8", encode_w8},   {"pz_encode_w16", encode_w16},
-    {"pz_encode_w32", encode_w32}, {"pz_encode_w64", encode_w64},
-    {"pz_decode_w8", decode_w8},   {"pz_decode_w16", decode_w16},
-    {"pz_decode_w32", decode_w32}, {"pz_decode_w64", decode_w64},
-    {"pz_tiles", tiles},           {"pz_tops", tops},
-    {"pz_offsets", offsets},       {"pz_gather", gather},
-    {"pz_finish", finish},         {"pz_gather_pieces", gather_pieces},
-    {"pz_ibp_begin", ibp_begin},   {"pz_ibp_unpack", ibp_unpack},
-    {"pz_ibp_pack", ibp_pack},     {"pz_ibp_clear", ibp_clear},
-    {"pz_ibp_ones", ibp_ones},     {"pz_ibp_levels", ibp_levels},
+    {"pz_encode_w8", encode_w8},
+    {"pz_encode_w16", encode_w16},
+    {"pz_encode_w32", encode_w32},
+    {"pz_encode_w64", encode_w64},
+    {"pz_decode_w8", decode_w8},
+    {"pz_decode_w16", decode_w16},
+    {"pz_decode_w32", decode_w32},
+    {"pz_decode_w64", decode_w64},
+    {"pz_tiles", tiles},
+    {"pz_tops", tops},
+    {"pz_offsets", offsets},
+    {"pz_gather", gather},
+    {"pz_finish", finish},
+    {"pz_gather_pieces", gather_pieces},
+    {"pz_ibp_begin", ibp_begin},
+    {"pz_ibp_unpack_rows", ibp_unpack},
+    {"pz_ibp_pack_rows", ibp_pack},
+    {"pz_ibp_clear", ibp_clear},
+    {"pz_ibp_ones", ibp_ones},
+    {"pz_ibp_levels", ibp_levels},
     {"pz_ibp_choose", ibp_choose},
 };
 

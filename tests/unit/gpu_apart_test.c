@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-#include "planezip/planezip.h"
+#include "planezip/gpu_ibp.h"
 #include "support/chunkgen2.h"
 #include "support/datagen.h"
+#include "support/ibpgen.h"
 #include "support/rng.h"
 
 /* Static analysis has seen the other widths in support/lanes.c. */
@@ -17,7 +18,14 @@
 #define PZ_APART_W 16
 #endif
 
-enum { LANES = 32, STACK_BYTES = 1 << 18, CHUNKS = CHUNKGEN2_KINDS, TILES = 1 };
+enum {
+    LANES = 32,
+    STACK_BYTES = 1 << 18,
+    CHUNKS = CHUNKGEN2_KINDS,
+    TILES = 1,
+    PIECE_BYTES = 8192,
+    PIECES = CHUNKS / 2 + 2
+};
 
 static ucontext_t lane_at[LANES], scheduler;
 static char stacks[LANES][STACK_BYTES];
@@ -90,6 +98,9 @@ static void launch(void (*body)(void))
 #define PZ_LOCAL_STRUCT(type, name) static type name
 
 #include "codec/width.h"
+#include "gpu/ibp_learn.h"
+#include "gpu/ibp_pack.h"
+#include "gpu/ibp_unpack.h"
 #include "gpu/place_kernels.h"
 #include "gpu/tables.h"
 
@@ -117,6 +128,8 @@ static void launch(void (*body)(void))
 static uint8_t tables[PZI_TABLES_BYTES], raw[CHUNKS * PZ_CHUNK_BYTES], back[sizeof raw];
 static uint8_t slots[sizeof raw], stream[CHUNKS * (PZ_CHUNK_BYTES + 2)], expected[sizeof stream];
 static uint16_t sizes[CHUNKS];
+static uint8_t in_pieces[PIECES][PIECE_BYTES];
+static uint64_t pieces[PIECES];
 static uint64_t sums[TILES], offsets[CHUNKS + 1], state[PZI_STATE_WORDS], result[PZI_STATE_WORDS];
 static uint64_t chunks, raw_bytes, coded_bytes;
 static uint32_t is_encoding;
@@ -165,6 +178,11 @@ static void gather(void)
     pz_gather(slots, (const uint8_t *)sizes, chunks, offsets, state, stream);
 }
 
+static void gather_pieces(void)
+{
+    pz_gather_pieces(slots, (const uint8_t *)sizes, chunks, offsets, state, pieces, PIECE_BYTES);
+}
+
 static void finish(void)
 {
     pz_finish(state, result);
@@ -181,6 +199,19 @@ static void place(uint32_t encoding, uint64_t bytes)
     launch(places);
 }
 
+/* The same stream in pieces that stand in another order. */
+static bool comes_in_pieces(size_t bytes)
+{
+    for (unsigned i = 0; i < PIECES; i++)
+        pieces[i] = (uintptr_t)in_pieces[PIECES - 1 - i];
+    launch(gather_pieces);
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES)
+        if (!CHECK_MEM(in_pieces[PIECES - 1 - at / PIECE_BYTES], expected + at,
+                       bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES))
+            return false;
+    return true;
+}
+
 static bool encodes(void (*encode)(void), size_t bytes)
 {
     memset(stream, 0, sizeof stream);
@@ -188,7 +219,8 @@ static bool encodes(void (*encode)(void), size_t bytes)
     place(1, sizeof stream);
     launch(gather);
     launch(finish);
-    return CHECK_EQ_U64(result[PZI_STATE_BYTES], bytes) && CHECK_MEM(stream, expected, bytes);
+    return CHECK_EQ_U64(result[PZI_STATE_BYTES], bytes) && CHECK_MEM(stream, expected, bytes) &&
+           comes_in_pieces(bytes);
 }
 
 static bool decodes(void (*decode)(void), size_t bytes)
@@ -278,4 +310,135 @@ TEST(lanes_that_run_apart)
     check_width(encode_w32, decode_w32, 32);
     check_width(encode_w64, decode_w64, 64);
 #endif
+}
+
+/* ---- Packed rows ---------------------------------------------------------------------------- */
+
+enum { ROWS = 11, ROW_MAX = 6000 };
+
+static uint8_t rows_raw[ROWS * ROW_MAX], rows_back[sizeof rows_raw], rows_map[2];
+static uint8_t rows_slots[sizeof rows_raw], rows_wanted[sizeof rows_raw];
+static uint32_t rows_table[ROW_MAX + 16], rows_ones[8 * 200], rows_counts[4 * 127 * 15];
+static uint64_t rows_learned[1000], row_bytes, learned_rows;
+static uint32_t width_log;
+
+static void begin_rows(void)
+{
+    pz_ibp_begin(state);
+}
+
+static void unpack_rows(void)
+{
+    pz_ibp_unpack_rows(rows_table, 0, rows_slots, rows_map, ROWS, row_bytes, NULL, 0, ROWS,
+                       rows_back, state);
+}
+
+static void pack_rows(void)
+{
+    pz_ibp_pack_rows(rows_table, rows_raw, 0, ROWS, rows_slots, row_bytes, rows_map);
+}
+
+static void clear_ones(void)
+{
+    pz_ibp_clear(rows_ones, sizeof rows_ones / 4);
+}
+
+static void clear_counts(void)
+{
+    pz_ibp_clear(rows_counts, sizeof rows_counts / 4);
+}
+
+static void count_ones(void)
+{
+    pz_ibp_ones(rows_raw, (uint32_t)row_bytes, 1, learned_rows, rows_ones);
+}
+
+static void count_levels(void)
+{
+    pz_ibp_levels(rows_raw, (uint32_t)row_bytes, 1, learned_rows, width_log, 0, rows_ones,
+                  rows_counts);
+}
+
+static void choose_masks(void)
+{
+    pz_ibp_choose((uint32_t)row_bytes, learned_rows, 0, rows_ones, rows_counts, rows_learned,
+                  (uint8_t *)(rows_learned + 7 * ((row_bytes + 63) / 64)));
+}
+
+/* Packed rows, and what a flipped bit makes of each. */
+static void check_rows(const pz_ibp_table *table, struct rng *rng)
+{
+    const pz_ibp_rows rows = {.size = sizeof rows,
+                              .table = table,
+                              .data = rows_slots,
+                              .count = ROWS,
+                              .data_bytes = sizeof rows_slots,
+                              .stride_bytes = row_bytes,
+                              .packed = rows_map};
+    uint64_t bad = 0;
+    pz_status status;
+
+    launch(pack_rows);
+    launch(begin_rows);
+    launch(unpack_rows);
+    CHECK_EQ_U64(state[PZI_STATE_CHUNKS], UINT64_MAX);
+    if (!CHECK_MEM(rows_back, rows_raw, ROWS * row_bytes))
+        return;
+    CHECK_EQ_U64(pz_ibp_unpack(NULL, &rows, 0, ROWS, rows_wanted, NULL), PZ_OK);
+    CHECK_MEM(rows_wanted, rows_raw, ROWS * row_bytes);
+    rows_map[0] ^= 0xa5;
+    rows_slots[3 * row_bytes + rng_below(rng, row_bytes)] ^= (uint8_t)(1u << rng_below(rng, 8));
+    status = pz_ibp_unpack(NULL, &rows, 0, ROWS, rows_wanted, &bad);
+    launch(begin_rows);
+    launch(unpack_rows);
+    CHECK_EQ_U64(state[PZI_STATE_CHUNKS], status == PZ_OK ? UINT64_MAX : bad << 8 | status);
+}
+
+static void check_learning(const pz_ibp_shape *shape)
+{
+    const pz_ibp_learn_options options = {.size = sizeof options,
+                                          .width_bits = shape->width_bits,
+                                          .row_elements = shape->row_elements};
+    pz_ibp_learner *learner = NULL;
+    pz_ibp_table *table = NULL, *wanted = NULL;
+
+    width_log = (uint32_t)__builtin_ctz(shape->width_bits);
+    launch(clear_ones);
+    launch(clear_counts);
+    launch(count_ones);
+    launch(count_levels);
+    launch(choose_masks);
+    CHECK_EQ_U64(pz_gpu_ibp_table_of(&options, (size_t)learned_rows, rows_learned, &table), PZ_OK);
+    CHECK_EQ_U64(pz_ibp_learner_new(&options, &learner), PZ_OK);
+    CHECK_EQ_U64(pz_ibp_learner_add(learner, rows_raw, (size_t)learned_rows), PZ_OK);
+    CHECK_EQ_U64(pz_ibp_learner_table(learner, &wanted), PZ_OK);
+    CHECK_MEM(pz_ibp_table_masks(table), pz_ibp_table_masks(wanted), row_bytes);
+    CHECK_MEM(pz_ibp_table_values(table), pz_ibp_table_values(wanted), row_bytes);
+    pz_ibp_table_free(table);
+    pz_ibp_table_free(wanted);
+    pz_ibp_learner_free(learner);
+}
+
+TEST(rows_of_lanes_that_run_apart)
+{
+    static const size_t most[] = {200, 1200, ROW_MAX};
+    struct rng rng = {5};
+
+    for (unsigned round = 0; round < 12 && test_failures == 0; round++) {
+        pz_ibp_shape shape;
+        pz_ibp_table *const table = ibpgen_table(&rng, most[round % 3], &shape);
+
+        row_bytes = pz_ibp_row_bytes(table);
+        TEST_CONTEXT("round %u, w %u, b %u, E %u", round, shape.width_bits, shape.group_bits,
+                     (unsigned)shape.row_elements);
+        pz_gpu_ibp_table_fill(table, rows_table);
+        ibpgen_rows(&rng, table, ROWS, rows_raw);
+        check_rows(table, &rng);
+        learned_rows = 150;
+        if (row_bytes <= 200 && test_failures == 0) {
+            ibpgen_rows(&rng, table, (size_t)learned_rows, rows_raw);
+            check_learning(&shape);
+        }
+        pz_ibp_table_free(table);
+    }
 }

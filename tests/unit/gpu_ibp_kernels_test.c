@@ -39,7 +39,7 @@ static void pack(uint8_t *from, uint64_t first, uint64_t count, uint8_t *to, uin
 {
     uint32_t *table = image;
 
-    launch("pz_ibp_pack", (void *[]){&table, &from, &first, &count, &to, &stride, &map});
+    launch("pz_ibp_pack_rows", (void *[]){&table, &from, &first, &count, &to, &stride, &map});
 }
 
 /* The status of the first row that is wrong; *bad is its place among the rows that are wanted. */
@@ -53,8 +53,8 @@ static pz_status unpack(const pz_ibp_rows *rows, const uint64_t *index, uint64_t
     uint32_t kind = (rows->offsets != NULL ? 1 : 0) | (index != NULL ? 2 : 0), *table = image;
 
     launch("pz_ibp_begin", (void *[]){&state_at});
-    launch("pz_ibp_unpack", (void *[]){&table, &kind, &data, &places, &stored, &extent, &index,
-                                       &first, &count, &to, &state_at});
+    launch("pz_ibp_unpack_rows", (void *[]){&table, &kind, &data, &places, &stored, &extent, &index,
+                                            &first, &count, &to, &state_at});
     CHECK_EQ_U64(state[0], UINT64_MAX);
     *bad = state[1] >> 8;
     return state[1] == UINT64_MAX ? PZ_OK : (pz_status)(state[1] & 0xff);
