@@ -206,6 +206,12 @@ class Swap:
         self.source = self.target = None
         return status == c.ERR_CANCELLED
 
+    def coded_bytes(self):
+        """Bytes that the codec has made of it; 0 if it was moved as it is, or is not out yet."""
+        stats = c.SwapStats()
+        c.check(c.lib.pz_swap_get_stats(self.handle, byref(stats)))
+        return 0 if stats.bypassed else stats.coded_bytes
+
     def stats(self):
         """The fields of pz_swap_stats by name."""
         stats = c.SwapStats()

@@ -154,7 +154,8 @@ class Plans(Case):
             path = Path(folder, "plan.json")
             path.write_text(json.dumps(around.plan))
             model = mixture()
-            self.assertEqual(self.offload(model, plan=path).plan_option, around.plan)
+            for plan in (path, around.plan):
+                self.assertEqual(self.offload(model, plan=plan).plan_option, around.plan)
             other = self.check_same(plan=lambda trace: keep_all(trace, around.plan))
         self.assertNotIn("swapped", other.report().seen)
 
@@ -204,13 +205,65 @@ class Plans(Case):
         self.assertEqual({event["pid"] for event in timeline["traceEvents"]}, {1, 2})
 
 
+class Firsts(Case):
+    """First steps that are not like those that follow."""
+    def test_evaluation(self):
+        def step(model, number):
+            with torch.set_grad_enabled(number > 0):
+                loss = squares(model)
+            if number > 0:
+                loss.backward()
+            return loss.item()
+
+        around = self.check_same(step)
+        self.assertEqual(around.plans, 1)
+        self.assertGreater(around.report().seen["swapped"], 0)
+
+    def test_backward_pass_after_the_step(self):
+        around, model = self.offload(), mixture()
+        with self.assertLogs("planezip", "WARNING") as logs:
+            for _ in range(3):
+                with around:
+                    loss = squares(model)
+                loss.backward()
+        self.assertEqual(len(logs.output), 1)
+        self.assertIn("call backward() within the context", logs.output[0])
+
+    def test_hooks_that_are_forbidden(self):
+        around, model = self.offload(), mixture()
+        with (torch.autograd.graph.disable_saved_tensors_hooks("not here"),
+              self.assertRaisesRegex(RuntimeError, "not here")):
+            around(simple)(model, 0)
+        around(simple)(model, 0)
+        self.assertEqual(around.steps, 1)
+
+    def test_batch_of_a_data_set(self):
+        """The data are one storage, of which a batch is a view."""
+        data, around = torch.randn(8 * ROWS, WIDTH), self.offload(model := mixture())
+        with around:
+            model(data[:ROWS]).square().mean().backward()
+        self.assertEqual(around.last.passes[0].seen["input"], 1)
+        self.assertNotIn(data.nbytes, [row["bytes"] for row in around.report().tensors])
+
+
 class Idle(Case):
     """Plans that leave everything where it is."""
     def test_saved_tensors_are_only_looked_at(self):
         around = self.check_same(budget="300%")
         self.assertEqual(type(around.last), KeptStep)
-        self.assertEqual((around.plans, list(around.report().seen)), (1, ["kept"]))
+        seen = around.report().seen
+        self.assertEqual((around.plans, sorted(seen)), (1, ["kept", "persistent", "tiny"]))
+        self.assertEqual(sum(seen.values()), len(around.last.looks))
         self.assertEqual(around.moved(), around.before)
+
+    def test_evaluation_in_a_step_is_no_other_step(self):
+        def step(model, number):
+            if number != 2:
+                return simple(model, number)
+            with torch.no_grad():
+                return squares(model).item()
+
+        self.assertEqual(self.check_same(step, budget="300%").plans, 1)
 
     def test_larger_batch_is_planned_for(self):
         def step(model, number):
@@ -409,6 +462,8 @@ class Autograd(Case):
         around = self.offload(mixture())
         with around, self.assertRaisesRegex(RuntimeError, "under way already"):
             around.__enter__()
+        with self.assertRaisesRegex(RuntimeError, "is closed"):
+            around.report()
 
     def test_threads_have_offloads_of_their_own(self):
         errors = []
@@ -485,6 +540,15 @@ class Tensors(Case):
     def test_sparse(self):
         matrix = torch.eye(64).to_sparse()
         self.gradient(lambda x: torch.sparse.mm(matrix, x * 2).square(), torch.randn(64, 64))
+
+    def test_write_that_no_version_tells(self):
+        def written(x):
+            once = (x * 2).detach()
+            first = once * x
+            once.data.mul_(3)
+            return first.sum() * 0 + once.data * x
+
+        self.gradient(written, torch.randn(64, 64))
 
     def test_nested(self):
         rows = [torch.ones(30, 64), torch.ones(20, 64)]
@@ -592,6 +656,21 @@ class Drops(Case):
         around = self.gone(lambda x: functional.dropout(functional.dropout(x * 2, 0.3) ** 2, 0.5),
                            torch.randn(5000))
         self.assertGreater(around.report().seen["dropped"], 2)
+
+    def test_noise_that_the_profile_did_not_see(self):
+        """An operator that draws numbers in training only."""
+        def build():
+            torch.manual_seed(1)
+            return nn.Sequential(*(layer for _ in range(3)
+                                   for layer in (nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.RReLU())))
+
+        def step(model, number):
+            model.train(number >= 3)
+            return simple(model, number)
+
+        for plan in ("swap", "drop"):
+            around = self.check_same(step, build, steps=6, plan=plan)
+            self.assertGreater(around.report().seen["dropped" if plan == "drop" else "swapped"], 0)
 
     def test_in_place_chain(self):
         def chain(x):
@@ -776,7 +855,8 @@ class Options(Case):
         self.assertEqual(parse_budget("50%"), (None, 0.5))
         self.assertEqual(parse_rate("1.5GB/s"), 1500000000)
         self.assertEqual(parse_rate(None), 0)
-        for text in ("", "2 parsecs", "0", "-1GiB", "%", "-5%"):
+        for text in ("", "2 parsecs", "0", "-1GiB", "%", "-5%", "inf%", "nan%", float("inf"),
+                     float("nan")):
             with self.assertRaisesRegex(ValueError, "planezip: budget is"):
                 parse_budget(text)
         with self.assertRaisesRegex(ValueError, "planezip: link is '3GB'"):
@@ -784,7 +864,8 @@ class Options(Case):
 
     def test_wrong_options(self):
         for options, text in (({"tier": "tape"}, "tier is 'tape'; known are memory, disk"),
-                              ({"tier": "disk"}, "needs a directory")):
+                              ({"tier": "disk"}, "needs a directory"),
+                              ({"plan": "atuo"}, "plan is 'atuo'; known are auto, swap")):
             with self.assertRaisesRegex(ValueError, text):
                 planezip.torch.offload(**options)
         with self.assertRaises(TypeError):
@@ -797,6 +878,11 @@ class Options(Case):
         around.close()
         with self.assertRaisesRegex(RuntimeError, "has been closed"):
             loss.backward()
+
+    def test_closed_within_a_step(self):
+        around = self.offload()
+        with around, self.assertRaisesRegex(RuntimeError, "leave it first"):
+            around.close()
 
     def test_closed(self):
         around = planezip.torch.offload()

@@ -16,7 +16,7 @@ def parse_bytes(name, text):
         if unit is None:
             raise ValueError(f'planezip: {name} is {text!r}; expected is a size, as "2GiB"')
         amount = float(found[1]) * unit
-    if amount < 1:
+    if not 1 <= amount < 2**63:
         raise ValueError(f"planezip: {name} is {text!r}; expected is 1 byte or more")
     return int(amount)
 
@@ -28,7 +28,7 @@ def parse_budget(text):
             share = float(text.strip()[:-1]) / 100
         except ValueError:
             share = 0
-        if not 0 < share:
+        if not 0 < share < 1e6:
             raise ValueError(f'planezip: budget is {text!r}; expected is a share, as "50%"')
         return None, share
     return parse_bytes("budget", text), None

@@ -88,6 +88,8 @@ class Calls:
 
     def end(self, func, args, kwargs, result, op):
         """After it."""
-        self.all.append(Call(func, op, can_run_again(func, args, kwargs, result),
-                             not torch.equal(self.state, torch.get_rng_state()),
+        # One that may draw numbers, as in training, may not have done so this time.
+        random = (torch.Tag.nondeterministic_seeded in func.tags
+                  or not torch.equal(self.state, torch.get_rng_state()))
+        self.all.append(Call(func, op, can_run_again(func, args, kwargs, result), random,
                              overwrites(func, args)))

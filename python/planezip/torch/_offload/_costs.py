@@ -85,7 +85,7 @@ def codec_share(codec, threads): # threads: of PyTorch, which it depends on
     they share processors, or caches and memory.  Both take turns, so that a machine that is busy
     with other things is so for both."""
     engine = Engine("memory", pool=Pool(4 * SAMPLE), codec=codec, bypass="never")
-    source = torch.randn(SAMPLE // 4, generator=torch.Generator().manual_seed(1))
+    source = torch.randn(SAMPLE // 4, device="cpu", generator=torch.Generator().manual_seed(1))
     alone, beside = [], []
     try:
         for _ in range(TIMES):

@@ -4,7 +4,7 @@ import weakref
 
 import torch
 
-from ._payload import Swapped
+from ._payload import Swapped, tensor_on
 from ._replay import Replay
 
 
@@ -60,8 +60,8 @@ class Audited(Swapped):
     be compared.  differs: called with its number if the two are not the same."""
     __slots__ = ("value", "meet", "differs", "checked")
 
-    def __init__(self, store, tensor, number, ratio, value, meet, differs):
-        super().__init__(store, tensor, number, ratio)
+    def __init__(self, store, tensor, number, schedule, value, meet, differs):
+        super().__init__(store, tensor, number, schedule)
         self.value, self.meet, self.differs = value, meet, differs
         self.checked = False
         value.dropped = weakref.ref(self)
@@ -79,13 +79,8 @@ class Audited(Swapped):
             again = Replay(self.value, self.meet, False).run()
         except Exception: # of an operator that does not want to run again
             again = None
-        if again is None or not torch.equal(whole(again), whole(storage)):
+        if again is None or not torch.equal(tensor_on(again), tensor_on(storage)):
             self.differs(self.number)
 
     def present(self):
         return self.here or (self.seen and self.seen())
-
-
-def whole(storage):
-    """A storage as bytes."""
-    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)

@@ -13,10 +13,10 @@ def look(tensor):
 
 
 class KeptStep:
-    """expected: how each saved tensor must look, parameters among them; None for anything."""
+    """profile: the Profile of the step, which tells what it saves; None if that is not known."""
 
-    def __init__(self, expected=None):
-        self.expected = expected
+    def __init__(self, profile=None):
+        self.profile = profile
         self.looks, self.differs, self.passes = [], None, []
         looks = self.looks.append
 
@@ -32,6 +32,9 @@ class KeptStep:
 
     def __exit__(self, *error):
         self.hooks.__exit__(*error)
-        self.passes = [SimpleNamespace(seen=Counter(kept=len(self.looks)))]
-        if self.expected is not None and self.looks != self.expected:
+        seen = Counter(kept=len(self.looks))
+        if self.profile is not None and self.looks == self.profile.looks:
+            seen = self.profile.seen_if_kept()
+        elif self.profile is not None and self.looks: # which an evaluation has none of
             self.differs = "what is saved is not what it was"
+        self.passes = [SimpleNamespace(seen=seen)]

@@ -56,7 +56,6 @@ class Offload:
         self.planned, self.measured = [], None # of each pass; the platform
         self.profile, self.refused = None, set() # the step that was, ids of its calls
         self.script, self.audit = None, False # of what is dropped; whether it is yet to be trusted
-        self.ratio = None # of the first step of a plan
         self.steps = self.plans = 0
         self.announced = not log
         self.current = self.owner = self.last = None
@@ -69,20 +68,24 @@ class Offload:
         if self.current is not None:
             raise RuntimeError("planezip: a step of this offload is under way already, in thread "
                                f"{self.owner}; leave it first, or make another offload")
-        if self.store is None:
-            raise RuntimeError("planezip: this offload is closed; make another one")
+        self.check_open()
         self.owner = threading.current_thread().name
         self.store.begin_step()
         self.before = self.moved()
-        self.current = self.new_step()
-        self.span = (time.perf_counter_ns(), 0)
-        self.current.__enter__()
+        try:
+            step = self.new_step()
+            self.span = (time.perf_counter_ns(), 0)
+            step.__enter__()
+        except BaseException:
+            self.persistent.end()
+            raise
+        self.current = step
         return self
 
     def new_step(self):
         """What the step that begins is."""
         if self.idle:
-            return KeptStep(self.profile.looks if self.profile else None)
+            return KeptStep(self.profile)
         self.persistent.begin()
         if self.schedules is None:
             return Profile(self.store, self.persistent, self.profile_room())
@@ -119,8 +122,9 @@ class Offload:
     def learn(self, step):
         """What the next step does, from what this one did."""
         if isinstance(step, Profile):
-            self.profile, self.refused = step, set()
-            self.make_plans()
+            if any(profile.packs for profile in step.profiles): # or it was an evaluation
+                self.profile, self.refused = step, set()
+                self.make_plans()
         elif step.differs:
             if self.log:
                 log.info("planezip: %s; the next step is profiled again", step.differs)
@@ -134,16 +138,14 @@ class Offload:
             log.info("%s", self.report().line())
 
     def drifts(self):
-        """Whether what is swapped has other ratios than in the first step of its plan, so that
-        another one might be better; the profile that follows measures all of them again."""
-        raw, coded = (now - then for now, then in zip(self.moved(), self.before, strict=True))
-        ratio = raw / coded if coded else 1
-        first = self.ratio = self.ratio or ratio
-        if abs(ratio / first - 1) <= DRIFT or not self.planned:
+        """Whether what came back from the tier has other ratios than its plan says, so that another
+        one might be better; the profile that follows measures all of them again."""
+        drift = self.store.drift
+        if abs(drift - 1) <= DRIFT or not self.planned:
             return False
         if self.log:
-            log.info("planezip: the ratio has gone from %.2f to %.2f; the next step is profiled "
-                     "again", first, ratio)
+            log.info("planezip: ratios are %.2f of those that were planned; the next step is "
+                     "profiled again", drift)
         return True
 
     def end_audit(self, step):
@@ -182,12 +184,15 @@ class Offload:
         self.schedules = [planned.schedule for planned in self.planned]
         needed = set().union(*(planned.needed for planned in self.planned))
         self.script = write_script(watch.calls.all, needed) if needed else None
-        self.audit, self.ratio = bool(needed), None
+        self.audit = bool(needed)
         self.plans += 1
         for planned in self.planned:
             if planned.problem and planned.model is not None:
                 log.warning("planezip: %s; what can be swapped is, and the peak may be higher; "
                             "give more", planned.problem)
+            elif planned.problem:
+                log.warning("planezip: %s, so that everything stays where it is; call backward() "
+                            "within the context", planned.problem)
 
     @property
     def plan(self):
@@ -203,6 +208,10 @@ class Offload:
 
     # What happened
 
+    def check_open(self):
+        if self.store is None:
+            raise RuntimeError("planezip: this offload is closed; make another one")
+
     def moved(self):
         """Raw and coded bytes that have left."""
         out = self.store.engine.stats()["directions"]["out"]
@@ -210,6 +219,7 @@ class Offload:
 
     def report(self):
         """A Report of the last step."""
+        self.check_open()
         raw, coded = (now - then for now, then in zip(self.moved(), self.before, strict=True))
         rows = [row for i, planned in enumerate(self.planned) for row in rows_of(planned, i)]
         reports = [planned.planner.report for planned in self.planned
@@ -235,6 +245,7 @@ class Offload:
 
     def stats(self):
         """Numbers of the engine and its pool since the beginning, as a dictionary."""
+        self.check_open()
         result = {"steps": self.steps, "plans": self.plans, "refused": self.store.refused,
                   "blocked_ns": self.store.blocked_ns, "engine": self.store.engine.stats()}
         if self.store.pool:
@@ -243,6 +254,7 @@ class Offload:
 
     def timeline(self, path):
         """Writes the last step as a Chrome trace, beside the simulation of its plan."""
+        self.check_open()
         planners = [planned.planner for planned in self.planned
                     if planned.planner is not None and planned.planner.plan]
         write_json(path, document(self.store.events, self.span, planners))
@@ -255,13 +267,19 @@ class Offload:
 
     def close(self):
         """Forgets everything; tensors that are out are gone."""
+        if self.current is not None:
+            raise RuntimeError("planezip: a step of this offload is under way; leave it first")
         store, self.store = self.store, None
         if store:
             store.close()
 
 
 def plan_source(plan):
-    """What make_plan() takes: the name of one, a plan, or a function that makes one."""
-    if callable(plan) or plan in PLANS:
+    """What a Wish has as plan: the name of a way to plan, a plan, or a function that makes one."""
+    if callable(plan) or isinstance(plan, dict) or plan in PLANS:
         return plan
-    return json.loads(Path(plan).read_text(encoding="utf-8"))
+    try:
+        return json.loads(Path(plan).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"planezip: plan is {plan!r}; known are {', '.join(PLANS)}, and the path "
+                         "of a plan") from None

@@ -12,6 +12,12 @@ MODIFIED = ("one of the variables needed for gradient computation has been modif
             "operation: {} {}, version {} was saved, it is at version {} now (planezip)")
 
 
+def tensor_on(storage, dtype=torch.uint8, offset=0, shape=None, stride=()):
+    """A tensor that lies in a storage; without a shape all of it."""
+    made = torch.empty(0, dtype=dtype, device=storage.device)
+    return made.set_(storage) if shape is None else made.set_(storage, offset, shape, stride)
+
+
 def keep(tensor):
     """What autograd holds of a tensor that stays where it is: with the version that it must have
     when it comes back.  The tensor itself, if it is computed, would be a cycle through its graph.
@@ -49,8 +55,7 @@ class Handle:
         """The tensor again, any number of times."""
         payload = self.payload
         storage = payload.storage()
-        tensor = torch.empty(0, dtype=self.dtype, device=storage.device)
-        tensor.set_(storage, self.offset, self.shape, self.stride)
+        tensor = tensor_on(storage, self.dtype, self.offset, self.shape, self.stride)
         if not self.met:
             self.met = True
             payload.used()
@@ -62,14 +67,16 @@ class Swapped:
 
     number: which pack of the pass made it.  pending: handles and replays that have not had it yet.
     source: a tensor until its bytes have left, or for good if they could not.  until: the pack up
-    to which others use it.  here: the storage that is back, until none is pending.
+    to which others use it.  here: the storage that is back, until none is pending.  schedule: that
+    of its pass; ratio: predicted, 0 if it is not known.
     """
     __slots__ = ("store", "number", "nbytes", "kind", "ratio", "swap", "source", "version",
                  "coming", "here", "seen", "until", "pending", "torn", "met",
-                 "begun_ns", "stream", "__weakref__")
+                 "begun_ns", "stream", "schedule", "__weakref__")
 
-    def __init__(self, store, tensor, number, ratio=0):
-        self.store, self.number, self.ratio = store, number, ratio
+    def __init__(self, store, tensor, number, schedule):
+        self.store, self.number, self.schedule = store, number, schedule
+        self.ratio = schedule.latest.get(number, 0)
         self.source, self.version = tensor.detach(), tensor._version
         self.nbytes = tensor.untyped_storage().nbytes()
         self.kind = str(tensor.dtype).removeprefix("torch.")
@@ -85,8 +92,7 @@ class Swapped:
     @staticmethod
     def bytes_of(tensor):
         """The whole storage of a tensor, as bytes."""
-        storage = tensor.untyped_storage()
-        return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+        return tensor_on(tensor.untyped_storage())
 
     # On its way out
 
@@ -132,7 +138,8 @@ class Swapped:
             found = self.here or (self.seen and self.seen())
             if found is None:
                 return self.fetched()
-            self.join()
+            if self.store.memory.gpu is not None:
+                self.join()
             return found
 
     def join(self):
@@ -152,6 +159,7 @@ class Swapped:
             self.begin()
         begin = time.perf_counter_ns()
         self.join()
+        self.learn()
         self.store.note("prefetch", self.number, self.begun_ns, self.nbytes)
         self.store.note("wait: prefetch", self.number, begin)
         storage, self.coming = self.coming.untyped_storage(), None
@@ -159,6 +167,13 @@ class Swapped:
         if self.pending > 0:
             self.here = storage
         return storage
+
+    def learn(self):
+        """Notes what has become of the ratio."""
+        planned, coded = self.schedule.ratios.get(self.number), self.swap.coded_bytes()
+        if planned is not None and coded:
+            self.schedule.latest[self.number] = self.nbytes / coded
+            self.store.compare(coded, self.nbytes / planned)
 
     def used(self):
         """A handle, or a replay, has had it; after all of them whoever uses it holds it."""

@@ -197,7 +197,7 @@ class Planning:
             leaving=rooms(before, load, room, first),
             order=[number for number, _ in rehearsal.meets], fetches=fetches,
             returning=rooms([at for _, at in rehearsal.meets], load, room, len(load)),
-            ratios=self.ratios_by_number())
+            ratios=self.ratios_by_number(), latest=self.ratios_by_number())
 
 
 def lives(model, ops):

@@ -3,20 +3,27 @@
 So a profile fits wherever the most frugal plan does, it measures the ratio of every tensor, and it
 sees when each storage is let go of by everybody but autograd.
 """
+import contextlib
 import time
 import weakref
+from collections import Counter
 from dataclasses import dataclass, field
 
 import torch
 
+from .. import _operators
 from .._recorder import Recorder
 from .._storages import Storages
 from ._calls import Calls
+from ._eligible import is_plain
 from ._kept_step import look
-from ._payload import Handle
+from ._payload import Handle, keep
 from ._schedule import Action, Schedule
 from ._scratch import Scratch
 from ._step import Step, in_backward
+
+
+WRITTEN = "written after it was saved" # why a tensor stays
 
 
 class WatchedStorages(Storages):
@@ -44,13 +51,13 @@ class WatchedStorages(Storages):
 
 class Watch(Recorder):
     """Records operators, and what happens between them.  outlive: by id the storages that outlive
-    the step; settled: called after every operator."""
+    the step; settled: called after every operator, and written with each tensor that it wrote."""
 
-    def __init__(self, outlive, settled, synchronize):
+    def __init__(self, outlive, settled, written, synchronize):
         super().__init__()
         self.synchronize = synchronize # called before and after an operator is timed
         self.storages = WatchedStorages(self.died)
-        self.outlive, self.settled = outlive, settled
+        self.outlive, self.settled, self.written = outlive, settled, written
         self.quiet = False
         self.deaths = {} # by key: positions, as (record, operators so far)
         self.calls, self.latest = Calls(), None
@@ -67,6 +74,8 @@ class Watch(Recorder):
         result = super().__torch_dispatch__(func, types, args, kwargs)
         if forward:
             self.calls.end(func, args, kwargs, result, self.latest)
+            for tensor in _operators.mutated(func, args, kwargs):
+                self.written(tensor)
         self.settled()
         return result
 
@@ -126,7 +135,8 @@ class Profile(Step):
         self.pending = [] # payloads that may still be written by the operator that saves them
         self.over = False # backward passes may follow all the same
         self.looks = [] # see KeptStep
-        self.watch = Watch(persistent.storages, self.settle, store.memory.synchronize)
+        self.watch = Watch(persistent.storages, self.settle, self.written,
+                           store.memory.synchronize)
         super().__init__(store, [Schedule(Action.SWAP, room=room)], persistent)
         self.wall_ns = 0
 
@@ -151,6 +161,11 @@ class Profile(Step):
         self.ratios = {}
         self.profiles.append(PassProfile())
 
+    def seen_if_kept(self):
+        """What a step sees that moves nothing."""
+        seen = sum((one.seen for one in self.passes), Counter())
+        return seen + Counter(kept=seen.pop("swapped", 0) + seen.pop("shared", 0))
+
     def mark_gradients(self):
         """Gradients of parameters stay after the step."""
         for parameter in self.persistent.parameters():
@@ -168,11 +183,17 @@ class Profile(Step):
         self.looks.append(look(tensor))
         if in_backward() == -1:
             watch.pack(tensor)
-        watch.quiet = True
-        try:
+        with self.hushed():
             return super().pack(tensor)
+
+    @contextlib.contextmanager
+    def hushed(self):
+        """What runs within is not recorded."""
+        self.watch.quiet = True
+        try:
+            yield
         finally:
-            watch.quiet = False
+            self.watch.quiet = False
 
     def numbered(self, tensor, storage):
         profile, (record, ops) = self.profiles[-1], self.watch.position()
@@ -187,6 +208,27 @@ class Profile(Step):
             profile.fixed[self.now.number - 1] = "stays"
         return packed
 
+    def evicted(self, tensor, storage, number, action):
+        known = self.watch.passes[-1].storages.get(self.watch.storages.key(tensor))
+        if known is None or not known.fresh: # perhaps a batch of a data set, all of it one storage
+            self.now.seen["input"] += 1
+            return keep(tensor)
+        return super().evicted(tensor, storage, number, action)
+
+    def written(self, tensor):
+        """What is saved of a storage from now on is something else, also where versions do not tell
+        it, as those of .data; and what was saved for an operator that writes it, as noise, is so
+        before it is there, also if there was none this time."""
+        if not is_plain(tensor):
+            return
+        storage = tensor.untyped_storage()
+        self.live.pop(storage)
+        for payload, _ in self.pending:
+            if payload.source.untyped_storage() is storage:
+                self.fix(payload.number, WRITTEN)
+        self.pending = [one for one in self.pending
+                        if one[0].source.untyped_storage() is not storage]
+
     def submit(self, payload):
         self.profile_of[payload] = self.profiles[-1]
         self.pending.append((payload, payload.bytes_of(payload.source).clone()))
@@ -196,13 +238,12 @@ class Profile(Step):
         pending, self.pending = self.pending, []
         if not pending:
             return
-        self.watch.quiet = True
-        for payload, before in pending:
-            if torch.equal(payload.bytes_of(payload.source), before):
-                self.leave(payload)
-            else:
-                self.fix(payload.number, "written after it was saved")
-        self.watch.quiet = False
+        with self.hushed():
+            for payload, before in pending:
+                if torch.equal(payload.bytes_of(payload.source), before):
+                    self.leave(payload)
+                else:
+                    self.fix(payload.number, WRITTEN)
 
     def leave(self, payload):
         """Swaps a payload out, waits, and notes its ratio, also if the codec was left out."""
@@ -225,13 +266,9 @@ class Profile(Step):
     def unpack(self, packed):
         if self.over:
             return super().unpack(packed)
-        watch = self.watch
         self.settle()
-        watch.quiet = True
-        try:
+        with self.hushed():
             tensor = super().unpack(packed)
-        finally:
-            watch.quiet = False
         if type(packed) is Handle:
             self.came_back(packed.payload, tensor)
         return tensor

@@ -12,6 +12,7 @@ import torch
 
 from .. import _operators
 from ._calls import may_write, results, statistics
+from ._payload import tensor_on
 
 
 
@@ -67,14 +68,13 @@ class Held:
 
 def alias(tensor, storage=None):
     """A tensor of the same shape, on the same or on another storage, without a graph."""
-    made = torch.empty(0, dtype=tensor.dtype)
-    return made.set_(tensor.untyped_storage() if storage is None else storage,
-                     tensor.storage_offset(), tensor.shape, tensor.stride())
+    storage = tensor.untyped_storage() if storage is None else storage
+    return tensor_on(storage, tensor.dtype, tensor.storage_offset(), tensor.shape, tensor.stride())
 
 
 def copied(storage):
     """Another storage with the same bytes."""
-    return torch.empty(0, dtype=torch.uint8).set_(storage).clone().untyped_storage()
+    return tensor_on(storage).clone().untyped_storage()
 
 
 class Argument:
@@ -91,8 +91,7 @@ class Argument:
         held = self.value.held
         if type(held) is Held and held.version is not None and self.is_same(held.tensor):
             return held.tensor # a number in a tensor stays one
-        tensor = torch.empty(0, dtype=self.dtype)
-        tensor.set_(storage, self.offset, self.shape, self.stride)
+        tensor = tensor_on(storage, self.dtype, self.offset, self.shape, self.stride)
         return tensor.requires_grad_() if self.gradient else tensor
 
     def is_same(self, tensor):
@@ -103,16 +102,17 @@ class Argument:
 class Blank:
     """An argument whose contents do not matter: its shape, or a copy of running statistics that
     the operator updates."""
-    __slots__ = ("shape", "stride", "dtype", "source")
+    __slots__ = ("shape", "stride", "dtype", "device", "source")
 
     def __init__(self, tensor, source=None):
         self.shape, self.stride, self.dtype = tensor.shape, tensor.stride(), tensor.dtype
+        self.device = tensor.device
         self.source = source
 
     def tensor(self):
         if self.source is not None:
             return self.source.clone()
-        return torch.empty_strided(self.shape, self.stride, dtype=self.dtype)
+        return torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
 
 
 class Recipe:

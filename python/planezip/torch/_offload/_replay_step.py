@@ -90,8 +90,8 @@ class ReplayStep(Step):
     def dropped(self, tensor, number, value):
         schedule, pass_number = self.now.schedule, len(self.passes) - 1
         if self.audit:
-            payload = Audited(self.store, tensor, number, schedule.ratios.get(number, 0), value,
-                              self.meet, lambda n: self.demoted.append((pass_number, n)))
+            payload = Audited(self.store, tensor, number, schedule, value, self.meet,
+                              lambda n: self.demoted.append((pass_number, n)))
             return self.swapped(payload, "audited")
         self.now.seen["dropped"] += 1
         return Dropped(self.store, tensor, number, value, self.meet, schedule.keep)

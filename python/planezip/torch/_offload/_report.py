@@ -78,7 +78,7 @@ def rows_of(planned, number):
     schedule, rows = planned.schedule, []
     for key, pack in planned.model.movable.items():
         rows.append({"pass": number, "pack": pack, "operator": writers.get(key, "input"),
-                     "bytes": planned.model.sizes[key], "ratio": schedule.ratios.get(pack, 1.0),
+                     "bytes": planned.model.sizes[key], "ratio": schedule.latest.get(pack, 1.0),
                      "action": schedule.action(pack).name.lower()})
     return rows
 

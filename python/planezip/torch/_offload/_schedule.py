@@ -24,7 +24,7 @@ class Schedule:
     order: numbers of payloads in the order in which they are first unpacked.
     fetches: how many of them may have been asked for at each of those; empty: as room allows.
     returning: as leaving, at each of those.
-    ratios: predicted, by number.
+    ratios: planned with, by number; latest: the same, as measured since.
     readers: how many replays read a payload, by number.
     keep: whether dropped tensors that a replay makes on its way stay for their own use.
     """
@@ -37,6 +37,7 @@ class Schedule:
     fetches: list = field(default_factory=list)
     returning: list = field(default_factory=list)
     ratios: dict = field(default_factory=dict)
+    latest: dict = field(default_factory=dict)
     readers: dict = field(default_factory=dict)
     keep: bool = False
     room: int = 0

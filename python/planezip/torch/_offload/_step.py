@@ -99,7 +99,7 @@ class Step:
             return keep(tensor)
         if not is_plain(tensor):
             now.seen["special"] += 1
-            return tensor.detach()
+            return keep(tensor)
         storage = tensor.untyped_storage()
         if id(storage) in self.outlive or is_of_parameter(tensor):
             now.seen["persistent"] += 1
@@ -147,8 +147,7 @@ class Step:
 
     def new_payload(self, tensor, storage, number, action):
         """Makes the payload of a storage that has none at this version; None for one that stays."""
-        ratio = self.now.schedule.ratios.get(number, 0)
-        return self.swapped(Swapped(self.store, tensor, number, ratio), "swapped")
+        return self.swapped(Swapped(self.store, tensor, number, self.now.schedule), "swapped")
 
     def swapped(self, payload, what):
         """Sends a payload on its way."""
@@ -177,8 +176,6 @@ class Step:
             self.now.unpacked = True
         if type(packed) is tuple:
             return kept(packed)
-        if type(packed) is not Handle:
-            return packed
         if backward and isinstance(packed.payload, Swapped):
             self.meet(packed.payload)
         return packed.unpack()

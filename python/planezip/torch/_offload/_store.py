@@ -38,13 +38,14 @@ class Store:
         self.refused = 0 # tensors that stayed because the tier was full or failed
         self.failed = 0 # transfers back to a device, as far as they have been told about
         self.replayed = 0 # operators, in this step
+        self.coded_bytes = self.planned_bytes = 0 # of what came back in this step, by the codec
         self.blocked_ns = 0 # that somebody waited for room
         self.events = [] # of this step: (what, number, from and to in nanoseconds, bytes)
 
     def begin_step(self):
         self.check()
         self.events.clear()
-        self.replayed = 0
+        self.replayed = self.coded_bytes = self.planned_bytes = 0
 
     def check(self):
         """Raises if what came back to a device was damaged, which shows only afterwards."""
@@ -55,21 +56,28 @@ class Store:
                                "so gradients of the last steps may be wrong; go back to a "
                                "checkpoint, and have the memory checked")
 
+    def compare(self, coded, planned):
+        """Bytes that a tensor took in the tier, and as planned."""
+        self.coded_bytes += coded
+        self.planned_bytes += planned
+
+    @property
+    def drift(self):
+        """What the ratios of this step are of the planned ones, all in all."""
+        return self.planned_bytes / self.coded_bytes if self.coded_bytes else 1
+
     def spent_ns(self, what):
         """How long the events of a kind took in this step."""
         return sum(stop - start for kind, _, start, stop, _ in self.events if kind == what)
 
     def out(self, payload):
-        """Begins to swap a payload's source out, or, where a device finds no room for it, leaves it
-        where it is."""
+        """Begins to swap a payload's source out, or leaves it where it is if there is no room."""
         payload.stream = self.memory.stream()
         try:
             payload.swap = self.engine.out(payload.address, payload.nbytes, payload.kind,
                                            token=payload.number, ratio=payload.ratio,
                                            stream=payload.stream)
         except (PlaneZipError, OSError, MemoryError) as error:
-            if self.memory.gpu is None:
-                raise
             self.refuse(error)
             return
         payload.begun_ns = time.perf_counter_ns()
@@ -105,13 +113,16 @@ class Store:
         return sum(payload.nbytes for payload in self.leaving if payload.until <= number)
 
     def end_first(self):
-        payload = self.leaving.popleft()
-        self.leaving_bytes -= payload.nbytes
+        payload, failure = self.leaving[0], None
         try:
             self.memory.join(payload.swap, payload.stream)
         except (PlaneZipError, OSError, MemoryError) as error:
+            failure = error
+        self.leaving.popleft()
+        self.leaving_bytes -= payload.nbytes
+        if failure is not None:
             payload.stay()
-            self.refuse(error)
+            self.refuse(failure)
         else:
             payload.left()
             self.note("swap-out", payload.number, payload.begun_ns, payload.nbytes)

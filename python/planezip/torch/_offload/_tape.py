@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _operators
 from ._calls import can_run_again, leaves, may_write
+from ._eligible import is_plain
 from ._live import LiveMap
 from ._recipe import Held, Recipe, Value
 
@@ -109,7 +110,7 @@ class Tape(TorchDispatchMode):
         """Before an operator writes: what replays need of it is copied."""
         if not may_write(func):
             return
-        for tensor in _operators.mutated(func, args, kwargs):
+        for tensor in filter(is_plain, _operators.mutated(func, args, kwargs)):
             storage = tensor.untyped_storage()
             value = self.values.pop(storage)
             reference = self.guarded.pop(id(storage), None) if value is None else weakref.ref(value)
