@@ -74,6 +74,13 @@ class Planner:
             c.check(status, self.diag)
         return status == c.OK
 
+    def change_pace(self, factor):
+        """Simulates the plan again with operators that take so many times as long."""
+        slowest, fastest = 1e6, 1e16 # that a platform may have
+        self.platform.memory_bps = min(max(self.platform.memory_bps / factor, slowest), fastest)
+        self.platform.launch_ns = round(self.platform.launch_ns * factor)
+        self.set_plan(self.document())
+
     def document(self):
         """The plan as a dictionary."""
         text = c_char_p()

@@ -174,6 +174,16 @@ class Plans(Case):
                 self.assertGreater(report.swapped_bytes, 0)
                 self.assertEqual(report.coded_bytes < report.swapped_bytes, compresses)
 
+    def test_prediction_follows_the_first_steps_of_a_plan(self):
+        def platform(store, share):
+            made = platform_of(store, share)
+            made.memory_bps /= 1000
+            return made
+
+        with mock.patch("planezip.torch._offload._offload.platform_of", platform):
+            report = self.check_same(drops=False).report()
+        self.assertLess(report.predicted_ns, 50 * report.step_ns)
+
     def test_budget_that_is_too_small(self):
         around = self.check_same(budget="1KiB")
         self.assertRegex(around.report().problems[0],

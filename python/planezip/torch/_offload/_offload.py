@@ -29,7 +29,8 @@ from ._timeline import document, write_json
 log = logging.getLogger("planezip")
 
 TIERS = ("memory", "disk", "host")
-DRIFT = 0.2 # of a ratio, that makes a new plan
+DRIFT = 0.2 # of ratios, that makes a new plan
+SETTLING = 3 # steps of a plan that tell how long operators take
 PLANS = ("auto", "swap", "drop", "keep")
 
 
@@ -56,7 +57,7 @@ class Offload:
         self.planned, self.measured = [], None # of each pass; the platform
         self.profile, self.refused = None, set() # the step that was, ids of its calls
         self.script, self.audit = None, False # of what is dropped; whether it is yet to be trusted
-        self.steps = self.plans = 0
+        self.steps = self.plans = self.paces = 0
         self.announced = not log
         self.current = self.owner = self.last = None
         self.span = (0, 0)
@@ -133,9 +134,26 @@ class Offload:
             self.end_audit(step)
         elif self.drifts():
             self.schedules = None
-        elif not self.announced and self.planned:
-            self.announced = True
-            log.info("%s", self.report().line())
+        else:
+            self.settle()
+            if not self.announced and self.planned:
+                self.announced = True
+                log.info("%s", self.report().line())
+
+    def settle(self):
+        """The first steps of a plan tell how long operators take by now: in a profile some run for
+        the first time, and in memory that is new.  The quickest step counts."""
+        planners = [planned.planner for planned in self.planned]
+        if self.paces == SETTLING or not planners or not all(one and one.plan for one in planners):
+            return
+        self.paces += 1
+        waited = self.store.spent_ns("wait: memory") + self.store.spent_ns("wait: prefetch")
+        codec = sum(one.report.codec_ns for one in planners)
+        expected = sum(one.report.compute_ns + one.report.replay_ns for one in planners)
+        pace = max(self.span[1] - self.span[0] - waited - codec, 1) / max(expected, 1)
+        if self.paces == 1 or pace < 1:
+            for one in planners:
+                one.change_pace(pace)
 
     def drifts(self):
         """Whether what came back from the tier has other ratios than its plan says, so that another
@@ -184,7 +202,7 @@ class Offload:
         self.schedules = [planned.schedule for planned in self.planned]
         needed = set().union(*(planned.needed for planned in self.planned))
         self.script = write_script(watch.calls.all, needed) if needed else None
-        self.audit = bool(needed)
+        self.audit, self.paces = bool(needed), 0
         self.plans += 1
         for planned in self.planned:
             if planned.problem and planned.model is not None:

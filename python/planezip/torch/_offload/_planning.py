@@ -15,6 +15,7 @@ from ._schedule import Action, Schedule
 from ._trace import build
 
 WORTHWHILE = 1.3 # a ratio for which the codec is used where it costs time
+SLACK = 1.01 # what is not foreseen delays those transfers more that take longer
 ACTIONS = {"keep": Action.KEEP, "swap": Action.SWAP, "compress": Action.SWAP, "drop": Action.DROP}
 
 
@@ -131,14 +132,14 @@ class Planning:
     def best_of(self, planner, policies):
         """Makes the plan of the policy that takes the least time; False if none fits."""
         found = []
-        for policy, ratios in itertools.product(policies, list(self.choices())):
+        for policy, (slack, ratios) in itertools.product(policies, list(self.choices())):
             planner.platform.launch_ns = (self.wish.costs.run if policy == "swap"
                                           else self.wish.costs.replay)
             planner.set_ratios(ratios)
             if planner.make(policy):
                 document = planner.document()
                 if self.priced(planner, document):
-                    found.append((planner.report.total_ns, len(found), document, ratios))
+                    found.append((slack * planner.report.total_ns, len(found), document, ratios))
         if not found:
             return False
         *_, document, self.ratios = min(found)
@@ -146,12 +147,13 @@ class Planning:
         return self.priced(planner, document)
 
     def choices(self):
-        """Ratios to plan with.  Where the codec takes time from operators, it may not pay for
-        tensors that it makes but a little smaller, or for any, which then move as they are."""
-        yield self.ratios
+        """Ratios to plan with, and a factor that the time of such a plan counts with.  Where the
+        codec takes time from operators, it may not pay for tensors that it makes but a little
+        smaller, or for any, which then move as they are."""
+        yield 1, self.ratios
         if self.wish.platform.software_bps and not self.wish.compress:
-            yield [ratio if ratio >= WORTHWHILE else 1.0 for ratio in self.ratios]
-            yield [1.0] * len(self.ratios)
+            yield SLACK, [ratio if ratio >= WORTHWHILE else 1.0 for ratio in self.ratios]
+            yield SLACK, [1.0] * len(self.ratios)
 
     def priced(self, planner, document):
         """Sets a plan, and the cost of an operator as it is with what the plan records and replays,
