@@ -5,7 +5,7 @@
 #include "input.h"
 #include "memory.h"
 #include "output.h"
-#include "row_file.h"
+#include "packed_rows.h"
 #include "tensors.h"
 #include "units.h"
 
@@ -14,12 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <xxhash.h>
-
-enum { HEADER_BYTES = 48, CHECK_BYTES = 8 };
-
-static const unsigned char magic[8] = {0x89, 'I', 'B', 'P', 'R', '\r', '\n', 0x1a};
 
 static struct {
     row_options rows;
@@ -122,21 +116,6 @@ static const option cache_options[] = {
 static const option show_options[] = {SWITCH(0, "json", &options.json, "print JSON"),
                                       COMMON_OPTIONS};
 
-static uint64_t load(const unsigned char *from, unsigned bytes)
-{
-    uint64_t value = 0;
-
-    for (unsigned i = 0; i < bytes; i++)
-        value |= (uint64_t)from[i] << 8 * i;
-    return value;
-}
-
-static void store(unsigned char *to, unsigned bytes, uint64_t value)
-{
-    for (unsigned i = 0; i < bytes; i++)
-        to[i] = (unsigned char)(value >> 8 * i);
-}
-
 static int read_table(const char *name, pz_ibp_table **table)
 {
     buffer stored;
@@ -163,7 +142,7 @@ static int run_learn(char **operands, size_t count)
 
     (void)count;
     if (status == STATUS_OK)
-        status = row_file_read(operands[0], &options.rows, &file);
+        status = row_file_open(operands[0], false, &options.rows, &file);
     if (status == STATUS_OK)
         status = row_file_learn(&file, &options.rows, &table);
     if (status != STATUS_OK)
@@ -171,79 +150,6 @@ static int run_learn(char **operands, size_t count)
     stored = memory_keep(pz_ibp_table_bytes(table), 1);
     pz_ibp_table_save(table, stored, pz_ibp_table_bytes(table));
     return output_save(options.output, options.force, stored, pz_ibp_table_bytes(table));
-}
-
-/* ---- Files of packed rows ---------------------------------------------------------------------
- */
-
-/* Where the parts of a file stand; they follow one another. */
-typedef struct packed_file {
-    pz_ibp_table *table;
-    pz_dtype dtype;
-    uint64_t count, prefix_bytes, data_bytes;
-    size_t table_bytes, prefix_at, offsets_at, data_at, bytes;
-} packed_file;
-
-static void place_parts(packed_file *file)
-{
-    file->prefix_at = HEADER_BYTES + file->table_bytes;
-    file->offsets_at = file->prefix_at + (size_t)file->prefix_bytes;
-    file->data_at = file->offsets_at + 8 * (size_t)(file->count + 1);
-    file->bytes = file->data_at + (size_t)file->data_bytes + CHECK_BYTES;
-}
-
-static void store_header(const packed_file *file, unsigned char *to)
-{
-    const size_t end = file->bytes - CHECK_BYTES;
-
-    memcpy(to, magic, sizeof magic);
-    store(to + 8, 4, 1);
-    store(to + 12, 4, file->dtype);
-    store(to + 16, 8, file->count);
-    store(to + 24, 8, file->prefix_bytes);
-    store(to + 32, 8, file->data_bytes);
-    store(to + 40, 8, XXH3_64bits(to, 40));
-    store(to + end, 8, XXH3_64bits(to + file->prefix_at, end - file->prefix_at));
-}
-
-static void report(const row_file *in, const packed_file *out)
-{
-    const double raw = (double)(in->content.bytes - in->prefix_bytes);
-
-    if (common.verbose)
-        fprintf(stderr, "%zu rows, saved %.2f %%, groups of %" PRIu32 " bits\n", in->count,
-                100 - 100 * (double)out->data_bytes / raw,
-                pz_ibp_table_shape(out->table).group_bits);
-}
-
-static int pack(const row_file *in, pz_ibp_table *table, const char *name)
-{
-    packed_file out = {.table = table,
-                       .dtype = in->dtype,
-                       .count = in->count,
-                       .prefix_bytes = in->prefix_bytes,
-                       .table_bytes = pz_ibp_table_bytes(table)};
-    uint64_t *const offsets = memory_keep(in->count + 1, sizeof *offsets);
-    pz_ibp_stats stats;
-    unsigned char *to;
-    pz_status status = pz_ibp_measure(NULL, table, row_file_rows(in), in->count, &stats);
-
-    if (status != PZ_OK)
-        return fail_status(in->name, status, NULL);
-    out.data_bytes = stats.packed_bytes;
-    place_parts(&out);
-    to = memory_keep(out.bytes, 1);
-    pz_ibp_table_save(table, to + HEADER_BYTES, out.table_bytes);
-    memcpy(to + out.prefix_at, in->content.data, in->prefix_bytes);
-    status = pz_ibp_condense(NULL, table, row_file_rows(in), 0, in->count, to + out.data_at,
-                             (size_t)out.data_bytes, offsets);
-    if (status != PZ_OK)
-        return fail_status(in->name, status, NULL);
-    for (size_t i = 0; i <= in->count; i++)
-        store(to + out.offsets_at + 8 * i, 8, offsets[i]);
-    store_header(&out, to);
-    report(in, &out);
-    return output_save(name, options.force, to, out.bytes);
 }
 
 static int run_pack(char **operands, size_t count)
@@ -255,7 +161,7 @@ static int run_pack(char **operands, size_t count)
 
     (void)count;
     if (status == STATUS_OK)
-        status = row_file_read(operands[0], &options.rows, &file);
+        status = row_file_open(operands[0], false, &options.rows, &file);
     if (status == STATUS_OK)
         status = options.table != NULL ? read_table(options.table, &table)
                                        : row_file_learn(&file, &options.rows, &table);
@@ -266,94 +172,18 @@ static int run_pack(char **operands, size_t count)
         return fail(options.table, NULL, "learn one of these rows",
                     "the table is for rows of %" PRIu64 " elements of %" PRIu32 " bits",
                     shape.row_elements, shape.width_bits);
-    return pack(&file, table, operands[1]);
-}
-
-static int fail_packed(const char *name, const char *what)
-{
-    return fail(name, NULL, "get the file again", "%s", what);
-}
-
-/* Header and table of a file; the parts lie within it, without gaps. */
-static int open_packed(const char *name, const buffer *content, packed_file *file)
-{
-    const unsigned char *const data = content->data;
-    pz_diag diag = {0};
-    pz_status status;
-
-    if (content->bytes < HEADER_BYTES || memcmp(data, magic, sizeof magic) != 0)
-        return fail(name, NULL, "give what planezip ibp pack wrote",
-                    "this is no file of packed rows");
-    if (load(data + 8, 4) != 1)
-        return fail(name, NULL, "use a newer planezip", "it has version %" PRIu64 ", known is 1",
-                    load(data + 8, 4));
-    if (load(data + 40, 8) != XXH3_64bits(data, 40))
-        return fail_packed(name, "the header is damaged: its checksum does not match");
-    *file = (packed_file){.dtype = (pz_dtype)load(data + 12, 4),
-                          .count = load(data + 16, 8),
-                          .prefix_bytes = load(data + 24, 8),
-                          .data_bytes = load(data + 32, 8)};
-    status = pz_ibp_table_stored_bytes(data + HEADER_BYTES, content->bytes - HEADER_BYTES,
-                                       &file->table_bytes, &diag);
-    if (status != PZ_OK)
-        return fail_status(name, status, &diag);
-    if (file->count >= content->bytes / 8 || file->prefix_bytes > ROW_FILE_PREFIX_MAX ||
-        file->data_bytes > content->bytes)
-        return fail_packed(name, "it is shorter than its header tells");
-    place_parts(file);
-    if (file->bytes != content->bytes)
-        return fail_packed(name, "it has another size than its header tells");
-    status = pz_ibp_table_load(data + HEADER_BYTES, file->table_bytes, &file->table, &diag);
-    if (status != PZ_OK)
-        return fail_status(name, status, &diag);
-    row_file_keep_table(file->table);
-    return STATUS_OK;
-}
-
-static int unpack(const char *name, const buffer *content, const packed_file *file, const char *out)
-{
-    const size_t end = file->bytes - CHECK_BYTES, row_bytes = pz_ibp_row_bytes(file->table);
-    const size_t count = (size_t)file->count, prefix = (size_t)file->prefix_bytes;
-    uint64_t *const offsets = memory_keep(count + 1, sizeof *offsets), bad = 0;
-    const pz_ibp_rows rows = {.size = sizeof rows,
-                              .table = file->table,
-                              .data = content->data + file->data_at,
-                              .count = count,
-                              .data_bytes = (size_t)file->data_bytes,
-                              .offsets = offsets};
-    unsigned char *raw;
-    pz_status status;
-
-    if (load(content->data + end, 8) !=
-        XXH3_64bits(content->data + file->prefix_at, end - file->prefix_at))
-        return fail_packed(name, "the rows are damaged: their checksum does not match");
-    if (count > (SIZE_MAX - prefix) / row_bytes)
-        return fail_status(name, PZ_ERR_MEMORY, NULL);
-    for (size_t i = 0; i <= count; i++)
-        offsets[i] = load(content->data + file->offsets_at + 8 * i, 8);
-    raw = memory_keep(prefix + count * row_bytes, 1);
-    memcpy(raw, content->data + file->prefix_at, prefix);
-    status = pz_ibp_unpack(NULL, &rows, 0, count, raw + prefix, &bad);
-    if (status != PZ_OK)
-        return fail(name, memory_text("row %" PRIu64, bad), "get the file again", "%s",
-                    pz_status_text(status));
-    return output_save(out, options.force, raw, prefix + count * row_bytes);
+    return packed_rows_pack(&file, table, operands[1], options.force);
 }
 
 static int run_unpack(char **operands, size_t count)
 {
-    buffer content;
-    packed_file file = {0};
+    pieces *in;
     int status = output_check(operands[1], options.force, true);
 
     (void)count;
     if (status == STATUS_OK)
-        status = input_read(operands[0], &content);
-    if (status != STATUS_OK)
-        return status;
-    own(content.data, free);
-    status = open_packed(operands[0], &content, &file);
-    return status == STATUS_OK ? unpack(operands[0], &content, &file, operands[1]) : status;
+        status = pieces_open(operands[0], false, &in);
+    return status == STATUS_OK ? packed_rows_unpack(in, operands[1], options.force) : status;
 }
 
 /* ---- Show -------------------------------------------------------------------------------------
@@ -399,26 +229,24 @@ static int show(const pz_ibp_table *table, const packed_file *rows)
 
 static int run_show(char **operands, size_t count)
 {
-    buffer content;
+    pieces *in;
     packed_file file = {0};
-    pz_ibp_table *table;
-    int status = input_read(operands[0], &content);
+    bool is_rows = false;
+    int status = pieces_open(operands[0], false, &in);
 
     (void)count;
+    if (status == STATUS_OK)
+        status = packed_rows_look(in, &is_rows);
     if (status != STATUS_OK)
         return status;
-    own(content.data, free);
-    if (content.bytes >= sizeof magic && memcmp(content.data, magic, sizeof magic) == 0) {
-        status = open_packed(operands[0], &content, &file);
+    if (is_rows) {
+        status = packed_rows_open(in, &file);
         return status == STATUS_OK ? show(file.table, &file) : status;
     }
-    pz_diag diag = {0};
-    const pz_status result = pz_ibp_table_load(content.data, content.bytes, &table, &diag);
-
-    if (result != PZ_OK)
-        return fail_status(operands[0], result, &diag);
-    row_file_keep_table(table);
-    return show(table, NULL);
+    status = packed_rows_table(in, 0, &file);
+    if (status == STATUS_OK && file.table_bytes != in->bytes)
+        status = fail(in->name, NULL, "get the file again", "there are bytes behind the table");
+    return status == STATUS_OK ? show(file.table, NULL) : status;
 }
 
 static int run_measure(char **operands, size_t count)

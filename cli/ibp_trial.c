@@ -159,7 +159,7 @@ static int measure_file(const char *name, const row_options *options, table *res
     struct trial trial;
     pz_status result;
     double begin;
-    int status = row_file_read(name, options, &file);
+    int status = row_file_open(name, true, options, &file);
 
     if (status != STATUS_OK)
         return status;
@@ -359,7 +359,7 @@ int ibp_trial_cache(const char *name, const row_options *options, const ibp_cach
     pz_ibp_table *learned = NULL;
     struct trial trial;
     pz_status result;
-    int status = row_file_read(name, options, &file);
+    int status = row_file_open(name, true, options, &file);
 
     if (status == STATUS_OK)
         status = row_file_learn(&file, options, &learned);

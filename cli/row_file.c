@@ -8,22 +8,37 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+enum { BLOCK_BYTES = 4 << 20 }; /* more than a row */
+
 unsigned row_file_width(const row_file *file)
 {
     return pz_profile_width(PZ_PROFILE_NATIVE, file->dtype);
 }
 
+static int fail_header(const row_file *file)
+{
+    if (file->prefix_bytes > file->in->bytes)
+        return fail(file->name, NULL, "get the file again", "the file ends within its header");
+    return fail(file->name, NULL, "give other rows", "its header has %zu bytes, allowed is 1 MiB",
+                file->prefix_bytes);
+}
+
 static int read_npy(row_file *file, const row_options *options)
 {
+    const size_t there =
+        file->in->bytes < ROW_FILE_PREFIX_MAX ? (size_t)file->in->bytes : ROW_FILE_PREFIX_MAX;
+    const unsigned char *start = NULL;
     pz_npy npy;
     pz_diag diag = {0};
-    pz_status status =
-        pz_npy_header_bytes(file->content.data, file->content.bytes, &file->prefix_bytes, &diag);
+    pz_status status;
 
-    if (status == PZ_OK && file->prefix_bytes > file->content.bytes)
-        return fail(file->name, NULL, "get the file again", "the file ends within its header");
+    if (pieces_at(file->in, 0, there, &start) != STATUS_OK)
+        return STATUS_DATA;
+    status = pz_npy_header_bytes(start, there, &file->prefix_bytes, &diag);
+    if (status == PZ_OK && file->prefix_bytes > there)
+        return fail_header(file);
     if (status == PZ_OK)
-        status = pz_npy_parse(file->content.data, file->prefix_bytes, options->dtype, &npy, &diag);
+        status = pz_npy_parse(start, file->prefix_bytes, options->dtype, &npy, &diag);
     if (status != PZ_OK)
         return fail_status(file->name, status, &diag);
     if (npy.rank == 0 || npy.fortran_order)
@@ -52,26 +67,26 @@ static int check_columns(row_file *file)
 /* A whole number of rows. */
 static int check_rows(row_file *file)
 {
-    const size_t bytes = file->content.bytes - file->prefix_bytes;
+    const uint64_t bytes = file->in->bytes - file->prefix_bytes;
     const int status = check_columns(file);
 
     if (status != STATUS_OK)
         return status;
-    if (bytes == 0 || bytes % file->row_bytes != 0 || file->prefix_bytes > ROW_FILE_PREFIX_MAX)
+    if (bytes == 0 || bytes % file->row_bytes != 0)
         return fail(file->name, NULL, "check --dtype and --columns",
-                    "its data of %zu bytes is no whole number of rows of %zu bytes", bytes,
+                    "its data of %" PRIu64 " bytes is no whole number of rows of %zu bytes", bytes,
                     file->row_bytes);
     file->count = bytes / file->row_bytes;
+    file->block = BLOCK_BYTES / file->row_bytes;
     return STATUS_OK;
 }
 
-int row_file_read(const char *name, const row_options *options, row_file *file)
+int row_file_open(const char *name, bool is_whole, const row_options *options, row_file *file)
 {
-    int status = input_read(name, &file->content);
+    int status = pieces_open(name, is_whole, &file->in);
 
     if (status != STATUS_OK)
         return status;
-    own(file->content.data, free);
     file->name = name;
     if (batch_has_suffix(name, ".npy")) {
         status = read_npy(file, options);
@@ -84,9 +99,18 @@ int row_file_read(const char *name, const row_options *options, row_file *file)
     return status == STATUS_OK ? check_rows(file) : status;
 }
 
+int row_file_block(row_file *file, uint64_t first, size_t *count, const unsigned char **rows)
+{
+    const uint64_t left = file->count - first;
+
+    *count = left < file->block ? (size_t)left : file->block;
+    return pieces_at(file->in, file->prefix_bytes + first * file->row_bytes,
+                     *count * file->row_bytes, rows);
+}
+
 const unsigned char *row_file_rows(const row_file *file)
 {
-    return file->content.data + file->prefix_bytes;
+    return file->in->content.data + file->prefix_bytes;
 }
 
 static void free_table(void *table)
@@ -99,7 +123,22 @@ void row_file_keep_table(pz_ibp_table *table)
     own(table, free_table);
 }
 
-int row_file_learn(const row_file *file, const row_options *options, pz_ibp_table **table)
+static int add_rows(row_file *file, pz_ibp_learner *learner)
+{
+    const unsigned char *rows = NULL;
+    size_t count = 0;
+
+    for (uint64_t first = 0; first < file->count; first += count) {
+        const int status = row_file_block(file, first, &count, &rows);
+
+        if (status != STATUS_OK)
+            return status;
+        pz_ibp_learner_add(learner, rows, count);
+    }
+    return STATUS_OK;
+}
+
+int row_file_learn(row_file *file, const row_options *options, pz_ibp_table **table)
 {
     const pz_ibp_learn_options learn = {
         .size = sizeof learn,
@@ -109,19 +148,22 @@ int row_file_learn(const row_file *file, const row_options *options, pz_ibp_tabl
         .threshold = options->threshold,
     };
     pz_ibp_learner *learner = NULL;
-    pz_status status;
+    pz_status result;
+    int status;
 
     if (learn.group_bits != 0 && learn.group_bits < learn.width_bits)
         return fail_usage("--group %" PRIu32 ": elements of %s have %" PRIu32 " bits",
                           learn.group_bits, file->name, learn.width_bits);
-    status = pz_ibp_learner_new(&learn, &learner);
-    if (status == PZ_OK)
-        status = pz_ibp_learner_add(learner, row_file_rows(file), file->count);
-    if (status == PZ_OK)
-        status = pz_ibp_learner_table(learner, table);
+    result = pz_ibp_learner_new(&learn, &learner);
+    if (result != PZ_OK)
+        return fail_status(file->name, result, NULL);
+    status = add_rows(file, learner);
+    if (status == STATUS_OK)
+        result = pz_ibp_learner_table(learner, table);
     pz_ibp_learner_free(learner);
-    if (status != PZ_OK)
-        return fail_status(file->name, status, NULL);
-    row_file_keep_table(*table);
-    return STATUS_OK;
+    if (status == STATUS_OK && result != PZ_OK)
+        status = fail_status(file->name, result, NULL);
+    if (status == STATUS_OK)
+        row_file_keep_table(*table);
+    return status;
 }

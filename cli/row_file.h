@@ -2,7 +2,7 @@
 #ifndef CLI_ROW_FILE_H
 #define CLI_ROW_FILE_H
 
-#include "input.h"
+#include "pieces.h"
 
 #include <planezip/ibp.h>
 
@@ -16,21 +16,28 @@ typedef struct row_options {
     double threshold; /* the same */
 } row_options;
 
-/* Rows behind a prefix.  They live until the program ends. */
+/* Rows behind a prefix, there until the program ends. */
 typedef struct row_file {
     const char *name;
-    buffer content;
-    size_t prefix_bytes, row_bytes, count;
+    pieces *in;
+    size_t prefix_bytes, row_bytes;
+    uint64_t count;
+    size_t block; /* rows that are read at once */
     pz_dtype dtype;
     uint64_t columns; /* symbols of a row, which are its elements but for a few types */
 } row_file;
 
-/* Print their errors and return an exit status. */
-int row_file_read(const char *name, const row_options *options, row_file *file);
+/* Print their errors and return an exit status.  is_whole: all rows are in memory. */
+int row_file_open(const char *name, bool is_whole, const row_options *options, row_file *file);
+
+/* The rows from number first on, file->block of them or as many as there are; they live until the
+ * next call. */
+int row_file_block(row_file *file, uint64_t first, size_t *count, const unsigned char **rows);
 
 /* The table lives until the program ends. */
-int row_file_learn(const row_file *file, const row_options *options, pz_ibp_table **table);
+int row_file_learn(row_file *file, const row_options *options, pz_ibp_table **table);
 
+/* All rows of a file that is in memory. */
 const unsigned char *row_file_rows(const row_file *file);
 
 /* Bits of an element. */

@@ -15,6 +15,7 @@ EOF
 
 run 0 "learn" ibp learn -d f32 -c 64 -o table rows.f32
 run 0 "pack raw elements" ibp pack -t table -d f32 -c 64 rows.f32 rows.ibp
+cp rows.ibp raw.ibp
 check "it is smaller" test "$(wc -c <rows.ibp)" -lt 24800
 run 0 "unpack" ibp unpack rows.ibp again.f32
 check "the same elements" cmp rows.f32 again.f32
@@ -87,5 +88,45 @@ for at in places:
 open("wrong.txt", "w").write(repr(wrong[:3]) if wrong else "")
 EOF
 check "damaged files are refused: $(cat wrong.txt)" test ! -s wrong.txt
+
+# Files may be larger than memory: what it takes does not grow with them.
+cat >peaks.py <<'END'
+import os, sys
+ASAN = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"}
+def peak(*arguments):
+    program = os.environ["PLANEZIP"]
+    pid = os.posix_spawn(program, [program, "ibp", *arguments], {**os.environ, **ASAN})
+    _, status, usage = os.wait4(pid, 0)
+    assert status == 0, arguments
+    return usage.ru_maxrss
+def peaks(name, mib):
+    block = bytearray(os.urandom(1 << 20))
+    block[1::2] = b"\x3c" * (1 << 19)
+    with open(name, "wb") as file:
+        for _ in range(mib):
+            file.write(block)
+    rows = ("-d", "bf16", "-c", "512")
+    found = [peak("learn", *rows, "-f", "-o", "large.table", name),
+             peak("pack", *rows, "-f", "-t", "large.table", name, "large.ibp"),
+             peak("unpack", "-f", "large.ibp", "large.again")]
+    assert os.path.getsize("large.ibp") < 0.6 * os.path.getsize(name)
+    assert os.system(f"cmp {name} large.again") == 0
+    return found
+small, large = peaks("small", 16), peaks("large", 64)
+print(small, large)
+assert all(more < less + 6144 for less, more in zip(small, large))
+END
+check "memory for files of 16 and 64 MiB" python3 peaks.py
+rm -f small large large.*
+
+# A file that cannot be written to its end leaves nothing behind, not even under another name.
+mkdir full
+status=0
+(ulimit -f 8 && cd full && "$PLANEZIP" ibp pack ../rows.npy other) 2>err.txt || status=$?
+check "a limit of file sizes: status" test $status -eq 1
+check "a limit of file sizes: one line" is_one_line
+check "nothing is left in the folder" test -z "$(ls -A full)"
+"$PLANEZIP" ibp pack -d f32 -c 64 -t table - piped.ibp <rows.f32
+check "standard input is packed as a file is" cmp piped.ibp raw.ibp
 
 finish
