@@ -83,7 +83,8 @@ PZ_API pz_status pz_gpu_encode(pz_gpu *gpu, const pz_gpu_job *job, pz_mode mode,
 PZ_API pz_status pz_gpu_gather(pz_gpu *gpu, const pz_gpu_job *job, size_t raw_bytes, void *dst);
 
 /* As pz_gpu_gather(), to pieces of piece_bytes, a multiple of 4096, whose addresses are at
- * `pieces`: both of the device, or pinned.  No more of them are looked at than the stream takes. */
+ * `pieces`: both of the device, or pinned.  No more of them are looked at than the stream takes.
+ * PZ_ERR_ARGUMENT with OpenCL, whose kernels reach only memory that they are told of. */
 PZ_API pz_status pz_gpu_gather_pieces(pz_gpu *gpu, const pz_gpu_job *job, size_t raw_bytes,
                                       const uint64_t *pieces, size_t piece_bytes);
 

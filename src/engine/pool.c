@@ -11,11 +11,14 @@
 
 #include "planezip/engine.h"
 
-enum { CHUNK_BYTES = 1 << 16, MAPPINGS = 16 };
+/* Behind every mapping there are GAP bytes that nobody uses, so that chunks of two of them never
+ * stand together: a device's driver copies from one pinned mapping at a time. */
+enum { CHUNK_BYTES = 1 << 16, MAPPINGS = 16, GAP = 4096 };
 static const uint64_t mapping_least_bytes = UINT64_C(1) << 26;
 
 struct mapping {
     struct mapping *next;
+    uint64_t age; /* younger ones have more */
     uint8_t *memory;
     size_t bytes;
     bool is_pinned;
@@ -29,6 +32,9 @@ struct pz_pool {
     long process; /* that made it */
     pthread_mutex_t lock;
     struct mapping *mappings;
+    struct mapping *available; /* none that is older has a free chunk; NULL: none at all has */
+    struct mapping *recent;    /* to which a chunk was given back, or NULL */
+    uint64_t ages;
     bool pin_failed, map_failed;
     pz_pool_stats stats;
 };
@@ -88,7 +94,7 @@ static void unmap(pz_pool *pool, struct mapping *mapping)
 {
     if (mapping->is_pinned && pool->options.unpin != NULL)
         pool->options.unpin(pool->options.user, mapping->memory, mapping->bytes);
-    munmap(mapping->memory, mapping->bytes);
+    munmap(mapping->memory, mapping->bytes + GAP);
     free(mapping->is_out);
     free(mapping);
 }
@@ -99,12 +105,12 @@ static struct mapping *map(size_t chunks, size_t chunk_bytes)
     struct mapping *const mapping =
         calloc(1, sizeof(struct mapping) + chunks * sizeof mapping->free[0]);
     bool *const is_out = calloc(chunks, sizeof *is_out);
-    void *const memory = mmap(NULL, chunks * chunk_bytes, PROT_READ | PROT_WRITE,
+    void *const memory = mmap(NULL, chunks * chunk_bytes + GAP, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (mapping == NULL || is_out == NULL || memory == MAP_FAILED) {
         if (memory != MAP_FAILED)
-            munmap(memory, chunks * chunk_bytes);
+            munmap(memory, chunks * chunk_bytes + GAP);
         free(mapping);
         free(is_out);
         return NULL;
@@ -140,6 +146,9 @@ static struct mapping *grow(pz_pool *pool, pz_status *status)
     while (*end != NULL)
         end = &(*end)->next;
     *end = mapping;
+    mapping->age = pool->ages++;
+    if (pool->available == NULL)
+        pool->available = mapping;
     pool->stats.mappings++;
     pool->stats.mapped_bytes += mapping->bytes;
     pool->stats.pinned_bytes += mapping->is_pinned ? mapping->bytes : 0;
@@ -151,6 +160,8 @@ static void drop(pz_pool *pool, struct mapping **link)
     struct mapping *const mapping = *link;
 
     *link = mapping->next;
+    pool->available = pool->mappings;
+    pool->recent = NULL;
     pool->stats.mappings--;
     pool->stats.mapped_bytes -= mapping->bytes;
     pool->stats.pinned_bytes -= mapping->is_pinned ? mapping->bytes : 0;
@@ -264,11 +275,9 @@ pz_status pz_pool_take(pz_pool *pool, void **chunk)
     if (pool == NULL || chunk == NULL || pool->process != (long)getpid())
         return PZ_ERR_ARGUMENT;
     pthread_mutex_lock(&pool->lock);
-    mapping = pool->mappings;
-    while (mapping != NULL && mapping->free_count == 0)
-        mapping = mapping->next;
-    if (mapping == NULL)
-        mapping = grow(pool, &status);
+    while (pool->available != NULL && pool->available->free_count == 0)
+        pool->available = pool->available->next;
+    mapping = pool->available != NULL ? pool->available : grow(pool, &status);
     if (mapping != NULL)
         *chunk = take(pool, mapping);
     else
@@ -277,24 +286,42 @@ pz_status pz_pool_take(pz_pool *pool, void **chunk)
     return mapping != NULL ? PZ_OK : status;
 }
 
-static pz_status give(pz_pool *pool, const void *chunk)
+static bool has(const struct mapping *mapping, const uint8_t *chunk)
 {
-    const uintptr_t at = (uintptr_t)chunk;
+    return (uintptr_t)chunk >= (uintptr_t)mapping->memory &&
+           (uintptr_t)chunk - (uintptr_t)mapping->memory < mapping->bytes;
+}
+
+/* Chunks that are given back one after the other lie in one mapping as a rule. */
+static struct mapping *find(const pz_pool *pool, const uint8_t *chunk)
+{
+    struct mapping *mapping = pool->mappings;
+
+    if (pool->recent != NULL && has(pool->recent, chunk))
+        return pool->recent;
+    while (mapping != NULL && !has(mapping, chunk))
+        mapping = mapping->next;
+    return mapping;
+}
+
+static pz_status give(pz_pool *pool, const uint8_t *chunk)
+{
     const size_t chunk_bytes = pool->stats.chunk_bytes;
+    struct mapping *const mapping = find(pool, chunk);
+    size_t offset;
 
-    for (struct mapping *mapping = pool->mappings; mapping != NULL; mapping = mapping->next) {
-        const uintptr_t offset = at - (uintptr_t)mapping->memory;
-
-        if (at < (uintptr_t)mapping->memory || offset >= mapping->bytes)
-            continue;
-        if (offset % chunk_bytes != 0 || !mapping->is_out[offset / chunk_bytes])
-            return PZ_ERR_ARGUMENT;
-        mapping->is_out[offset / chunk_bytes] = false;
-        mapping->free[mapping->free_count++] = (uint32_t)(offset / chunk_bytes);
-        pool->stats.used_bytes -= chunk_bytes;
-        return PZ_OK;
-    }
-    return PZ_ERR_ARGUMENT;
+    if (mapping == NULL)
+        return PZ_ERR_ARGUMENT;
+    offset = (size_t)(chunk - mapping->memory);
+    if (offset % chunk_bytes != 0 || !mapping->is_out[offset / chunk_bytes])
+        return PZ_ERR_ARGUMENT;
+    mapping->is_out[offset / chunk_bytes] = false;
+    mapping->free[mapping->free_count++] = (uint32_t)(offset / chunk_bytes);
+    pool->stats.used_bytes -= chunk_bytes;
+    pool->recent = mapping;
+    if (pool->available == NULL || mapping->age < pool->available->age)
+        pool->available = mapping;
+    return PZ_OK;
 }
 
 pz_status pz_pool_give(pz_pool *pool, void *chunk)

@@ -357,7 +357,7 @@ pz_status pz_gpu_gather_pieces(pz_gpu *gpu, const pz_gpu_job *job, size_t raw_by
     pz_status status = begin(gpu, job, pieces, raw_bytes, false, &run);
 
     if (status == PZ_OK &&
-        (!is_aligned(pieces, sizeof *pieces) || piece_bytes == 0 ||
+        (gpu->backend->pin == NULL || !is_aligned(pieces, sizeof *pieces) || piece_bytes == 0 ||
          piece_bytes % PZ_CHUNK_BYTES != 0 || place_kernel(&run, GATHER_PIECES) == NULL))
         status = PZ_ERR_ARGUMENT;
     if (status == PZ_OK && run.chunks > 0) {

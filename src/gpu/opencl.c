@@ -416,7 +416,7 @@ static void free_mark(struct pz_gpu *gpu, void *mark)
 static pz_status follow(struct pz_gpu *gpu, void *stream, void *mark)
 {
     const struct device *const self = device_of(gpu);
-    const cl_event event = mark;
+    cl_event event = mark;
 
     return status_of(
         self->cl.clEnqueueBarrierWithWaitList(queue_of(self, stream), 1, &event, NULL));
@@ -433,7 +433,7 @@ static pz_status reached(struct pz_gpu *gpu, void *mark)
 
 static pz_status await_mark(struct pz_gpu *gpu, void *mark)
 {
-    const cl_event event = mark;
+    cl_event event = mark;
 
     return status_of(device_of(gpu)->cl.clWaitForEvents(1, &event));
 }

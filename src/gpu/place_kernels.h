@@ -180,6 +180,7 @@ PZ_KERNEL void pz_gather(PZ_GLOBAL const uint8_t *slots, PZ_GLOBAL const uint8_t
 PZI_FN PZ_GLOBAL uint8_t *pzi_in_pieces(PZ_GLOBAL const uint64_t *pieces, uint64_t piece_bytes,
                                         uint64_t at)
 {
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): a kernel of OpenCL takes no table of pointers */
     return (PZ_GLOBAL uint8_t *)(uintptr_t)pieces[at / piece_bytes] + at % piece_bytes;
 }
 

@@ -395,22 +395,37 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static bool is_pinned(const uint8_t *at)
+/* The registered mapping that an address lies in, or NULL. */
+static const struct pin *mapping_of(const uint8_t *at)
 {
     for (unsigned i = 0; i < PINS; i++)
         if (at >= pins[i].memory && (size_t)(at - pins[i].memory) < pins[i].bytes)
-            return true;
-    return false;
+            return &pins[i];
+    return NULL;
+}
+
+/* No copy goes from one registered mapping to another, or out of one. */
+static bool is_in_one(const uint8_t *at, size_t bytes)
+{
+    return bytes == 0 || mapping_of(at) == mapping_of(at + bytes - 1);
+}
+
+/* Kernels cannot write to what is not pinned. */
+static void check_pieces(const struct work *work)
+{
+    const uint8_t *const *pieces;
+
+    memcpy(&pieces, &work->arguments[5], sizeof pieces);
+    if (mapping_of(*pieces) == NULL)
+        abort();
 }
 
 static void run_kernel(const struct work *work)
 {
     void *values[ARGUMENTS];
 
-    if (strcmp(work->kernel, "pz_gather_pieces") == 0 &&
-        !is_pinned((const uint8_t *)*(const uintptr_t *)work->arguments[5]))
-        abort();
-
+    if (strcmp(work->kernel, "pz_gather_pieces") == 0)
+        check_pieces(work);
     for (unsigned i = 0; i < ARGUMENTS; i++)
         values[i] = (void *)&work->arguments[i];
     if (!lanes_launch(counts.launches % 2 ? LANES_FORWARDS : LANES_BACKWARDS, work->kernel,
@@ -496,6 +511,8 @@ EXPORT int cuMemcpyAsync(void *to, const void *from, size_t bytes, void *stream)
 
     if (fails(MOCK_CUDA_NEVER))
         return FAILED;
+    if (!is_in_one(to, bytes) || !is_in_one(from, bytes))
+        return INVALID_VALUE;
     work = add(stream);
     work->to = to;
     work->from = from;

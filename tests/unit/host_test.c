@@ -54,6 +54,7 @@ static void open_device(void)
 }
 
 static uint8_t *mapping; /* the last one of the pool */
+static uint64_t mapping_bytes;
 static unsigned warnings;
 
 static pz_status pin(void *user, void *memory, size_t bytes)
@@ -81,6 +82,7 @@ static pz_pool *pool_of(uint64_t bytes)
     const pz_pool_options options = {.size = sizeof options,
                                      .budget_bytes = bytes,
                                      .chunk_bytes = CHUNK,
+                                     .mapping_bytes = mapping_bytes,
                                      .pin = pin,
                                      .unpin = unpin,
                                      .warn = warn};
@@ -227,6 +229,27 @@ TEST(many_tensors)
     CHECK(engines_stats(engine).directions[PZ_OUT].coded_bps > 0);
     CHECK(engines_stats(engine).directions[PZ_IN].moved_bps > 0);
     close_engine(engine, pool); /* with its tensors */
+}
+
+/* No copy of a driver may go from one of them to the next. */
+TEST(many_mappings)
+{
+    pz_engine_options options;
+    pz_engine *engine;
+    pz_pool *pool;
+
+    open_device();
+    mapping_bytes = 2 * CHUNK;
+    pool = pool_of(2 * TENSOR);
+    mapping_bytes = 0;
+    options = options_of(pool);
+    engine = engines_new(&options);
+    check_tensor(engine, data[3], TENSOR, PZ_DTYPE_BF16);
+    pz_engine_free(engine);
+    options.bypass = PZ_BYPASS_ALWAYS;
+    engine = engines_new(&options);
+    check_tensor(engine, data[0], TENSOR, PZ_DTYPE_BF16);
+    close_engine(engine, pool);
 }
 
 /* ---- Who waits for whom ---------------------------------------------------------------------- */

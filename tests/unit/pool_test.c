@@ -178,6 +178,54 @@ TEST(chunks_that_are_not_given_back)
     CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
 }
 
+/* A driver may not copy from one to the next. */
+TEST(mappings_stand_apart)
+{
+    enum { COUNT = 32 };
+    struct host host = {0};
+    pz_pool_options options = options_of(&host, COUNT * 4096);
+    pz_pool *pool;
+    uint8_t *chunks[COUNT];
+
+    options.mapping_bytes = 4096;
+    pool = pool_of(&options);
+    for (unsigned i = 0; i < COUNT; i++) {
+        void *chunk = NULL;
+
+        CHECK_EQ_U64(pz_pool_take(pool, &chunk), PZ_OK);
+        chunks[i] = chunk;
+    }
+    for (unsigned i = 0; i < COUNT; i++)
+        for (unsigned k = 0; k < COUNT; k++)
+            CHECK(chunks[i] + 4096 != chunks[k]);
+    for (unsigned i = 0; i < COUNT; i++)
+        CHECK_EQ_U64(pz_pool_give(pool, chunks[i]), PZ_OK);
+    CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
+}
+
+/* Given back in any order, chunks of the oldest mapping are taken first. */
+TEST(the_oldest_serves)
+{
+    enum { COUNT = 12 };
+    struct host host = {0};
+    const pz_pool_options options = options_of(&host, COUNT * 4096);
+    pz_pool *pool = pool_of(&options);
+    void *chunks[COUNT], *again = NULL;
+
+    for (unsigned i = 0; i < COUNT; i++)
+        CHECK_EQ_U64(pz_pool_take(pool, &chunks[i]), PZ_OK);
+    for (unsigned i = COUNT; i-- > 0;) {
+        CHECK_EQ_U64(pz_pool_give(pool, chunks[i]), PZ_OK);
+        CHECK_EQ_U64(pz_pool_take(pool, &again), PZ_OK);
+        CHECK(again == chunks[i]);
+        CHECK_EQ_U64(pz_pool_give(pool, again), PZ_OK);
+    }
+    pz_pool_trim(pool);
+    CHECK_EQ_U64(pz_pool_take(pool, &again), PZ_OK);
+    CHECK_EQ_U64(pz_pool_give(pool, again), PZ_OK);
+    CHECK_EQ_U64(pz_pool_free(pool), PZ_OK);
+}
+
 TEST(pinned)
 {
     struct host host = {.pins_allowed = 100};
