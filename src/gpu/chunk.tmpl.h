@@ -93,8 +93,8 @@ PZI_FN uint32_t PZ_CAT(encode_chunk)(PZ_LOCAL PZ_WARP *warp, PZ_GLOBAL const uin
     const uint32_t tries_differences = encodings >> PZ_DIFFERENCES & 1;
     uint32_t bytes;
 
-    PZ_CAT(load)(lanes, raw, raw_bytes, warp->chunk.word, PZ_CHUNK_BYTES / 4);
-    PZ_CAT(clear)(lanes, warp->stream.word, PZ_CHUNK_BYTES / 4 + PZI_STREAM_SLACK);
+    PZ_CAT(load_chunk)(warp, raw, raw_bytes);
+    PZ_CAT(clear_stream)(warp);
     if (PZ_IS_FORMAT_1(format))
         bytes = PZ_CAT(encode_blocks)(warp, encodings, nb, raw_bytes);
     else if (e != 0)
@@ -102,11 +102,11 @@ PZI_FN uint32_t PZ_CAT(encode_chunk)(PZ_LOCAL PZ_WARP *warp, PZ_GLOBAL const uin
     else
         bytes = PZ_CAT(encode_integers)(warp, tries_differences, raw_bytes);
     if (bytes < raw_bytes) {
-        PZ_CAT(store)(lanes, warp->stream.word, bytes, to);
+        PZ_CAT(store)(lanes, warp->stream.quad, bytes, to);
         return bytes;
     }
-    PZ_CAT(load)(lanes, raw, raw_bytes, warp->chunk.word, PZ_CHUNK_BYTES / 4);
-    PZ_CAT(store)(lanes, warp->chunk.word, raw_bytes, to);
+    PZ_CAT(load_chunk)(warp, raw, raw_bytes);
+    PZ_CAT(store)(lanes, warp->chunk.quad, raw_bytes, to);
     return raw_bytes;
 }
 
@@ -124,20 +124,31 @@ PZI_FN uint32_t PZ_CAT(check_symbols)(PZ_LOCAL PZ_WARP *warp, uint32_t next, uin
 }
 
 PZI_FN uint32_t PZ_CAT(decode_payload2)(PZ_LOCAL PZ_WARP *warp, PZ_GLOBAL const uint8_t *tables,
-                                        uint32_t e, uint32_t coded_bytes, uint32_t raw_bytes)
+                                        uint32_t e, uint32_t begin, uint32_t end,
+                                        uint32_t raw_bytes)
 {
-    const uint32_t mode = warp->stream.byte[0] & 3, n = PZ_CAT(symbols_of)(raw_bytes);
-    uint32_t next = 0, status;
+    const uint32_t mode = warp->stream.byte[begin] & 3, n = PZ_CAT(symbols_of)(raw_bytes);
+    uint32_t next = begin, status;
 
-    if (coded_bytes == 0)
+    if (begin == end)
         return PZ_ERR_CHUNK_END;
     if (mode == 1 || mode == 2)
-        status = PZ_CAT(decode_numbers)(warp, e, &next, coded_bytes, n);
+        status = PZ_CAT(decode_numbers)(warp, e, &next, end, n);
     else if (e == 0)
         return PZ_ERR_MODE;
     else
-        status = PZ_CAT(decode_classes)(warp, tables, e, &next, coded_bytes, n);
-    return status == PZ_OK ? PZ_CAT(check_symbols)(warp, next, coded_bytes, raw_bytes) : status;
+        status = PZ_CAT(decode_classes)(warp, tables, e, &next, end, n);
+    return status == PZ_OK ? PZ_CAT(check_symbols)(warp, next, end, raw_bytes) : status;
+}
+
+/* A chunk that is stored raw. */
+PZI_FN uint32_t PZ_CAT(take_raw)(PZ_LOCAL PZ_WARP *warp, uint32_t begin, uint32_t raw_bytes)
+{
+    for (PZ_EACH_LANE(&warp->lanes))
+        for (uint32_t i = lane; 4 * i < raw_bytes; i += PZ_LANES)
+            warp->chunk.word[i] = pzi_bits32(warp->stream.word, 8 * begin + 32 * i);
+    PZ_SYNC(&warp->lanes);
+    return PZ_OK;
 }
 
 /* Reads a payload of coded_bytes <= raw_bytes.  Returns the status, and writes nothing unless it is
@@ -148,21 +159,20 @@ PZI_FN uint32_t PZ_CAT(decode_chunk)(PZ_LOCAL PZ_WARP *warp, PZ_GLOBAL const uin
                                      uint32_t raw_bytes)
 {
     PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
-    uint32_t status;
+    uint32_t begin, status;
 
     if (PZ_IS_FIRST(lanes))
         warp->fault = PZI_NO_FAULT;
-    PZ_CAT(load)
-    (lanes, coded, coded_bytes, warp->stream.word, PZ_CHUNK_BYTES / 4 + PZI_STREAM_SLACK);
-    if (coded_bytes == raw_bytes) {
-        PZ_CAT(store)(lanes, warp->stream.word, raw_bytes, raw);
-        return PZ_OK;
-    }
-    status = PZ_IS_FORMAT_1(format)
-                 ? PZ_CAT(decode_blocks)(warp, coded_bytes, raw_bytes)
-                 : PZ_CAT(decode_payload2)(warp, tables, e, coded_bytes, raw_bytes);
+    begin = PZ_CAT(load_payload)(warp, coded, coded_bytes);
+    if (coded_bytes == raw_bytes)
+        status = PZ_CAT(take_raw)(warp, begin, raw_bytes);
+    else
+        status =
+            PZ_IS_FORMAT_1(format)
+                ? PZ_CAT(decode_blocks)(warp, begin, begin + coded_bytes, raw_bytes)
+                : PZ_CAT(decode_payload2)(warp, tables, e, begin, begin + coded_bytes, raw_bytes);
     if (status == PZ_OK)
-        PZ_CAT(store)(lanes, warp->chunk.word, raw_bytes, raw);
+        PZ_CAT(store)(lanes, warp->chunk.quad, raw_bytes, raw);
     PZ_SYNC(lanes);
     return status;
 }

@@ -130,13 +130,14 @@ PZI_FN uint32_t PZ_CAT(pass_block)(struct PZ_CAT(eye) * eye)
 
 /* Where the blocks begin; those behind a fault begin nowhere, with the bit PZI_NO_FAULT.  *end is
  * where the last one ends. */
-PZI_FN void PZ_CAT(find_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t end_bits)
+PZI_FN void PZ_CAT(find_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t begin_bits,
+                                uint32_t end_bits)
 {
     struct PZ_CAT(eye) eye;
     uint32_t is_lost = 0;
 
     eye.warp = warp;
-    eye.at = 0;
+    eye.at = begin_bits;
     eye.end = end_bits;
     if (PZ_IS_FIRST(&warp->lanes)) {
         for (uint32_t b = 0; b < nb; b++) {
@@ -307,14 +308,15 @@ PZI_FN uint32_t PZ_CAT(check_ends)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t
                                                                               : PZ_OK;
 }
 
-PZI_FN uint32_t PZ_CAT(decode_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t bytes, uint32_t raw_bytes)
+PZI_FN uint32_t PZ_CAT(decode_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t begin, uint32_t end,
+                                      uint32_t raw_bytes)
 {
     PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
     const uint32_t nb = (raw_bytes + PZ_BLOCK_BYTES - 1) / PZ_BLOCK_BYTES;
     PZ_LANE_VAR(PZ_WIDE, signs);
     uint32_t status;
 
-    PZ_CAT(find_blocks)(warp, nb, 8 * bytes);
+    PZ_CAT(find_blocks)(warp, nb, 8 * begin, 8 * end);
     for (PZ_EACH_LANE(lanes)) {
         struct PZ_CAT(eye) eye;
         uint32_t tag, found;
@@ -324,7 +326,7 @@ PZI_FN uint32_t PZ_CAT(decode_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t bytes, ui
             continue;
         eye.warp = warp;
         eye.at = warp->block[PZ_CAT(begin)][lane];
-        eye.end = 8 * bytes;
+        eye.end = 8 * end;
         found = PZ_CAT(begin_block)(&eye, &tag);
         if (found == PZ_OK)
             found = PZ_CAT(read_block)(&eye, lane, tag, &signs[PZ_SLOT]);
@@ -346,5 +348,5 @@ PZI_FN uint32_t PZ_CAT(decode_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t bytes, ui
         }
     }
     status = PZ_CAT(settle)(warp);
-    return status == PZ_OK ? PZ_CAT(check_ends)(warp, nb, raw_bytes, 8 * bytes) : status;
+    return status == PZ_OK ? PZ_CAT(check_ends)(warp, nb, raw_bytes, 8 * end) : status;
 }

@@ -65,28 +65,6 @@ PZI_FN uint32_t PZ_CAT(take_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t *next, uint
     return PZ_CAT(settle)(warp);
 }
 
-/* Where the planes of block b will be, lie its quotients until then: of N bits for each l = 1 .. 6,
- * which symbols have l or more. */
-PZI_FN PZ_LOCAL uint32_t *PZ_CAT(quotient)(PZ_LOCAL PZ_WARP *warp, uint32_t b, uint32_t l)
-{
-    enum { WORDS = (PZ_N + 31) / 32 };
-
-    return warp->planes.word + b * PZI_BLOCK_WORDS + l * WORDS;
-}
-
-PZI_FN PZ_WIDE PZ_CAT(quotient_plane)(PZ_LOCAL PZ_WARP *warp, uint32_t b, uint32_t l)
-{
-    PZ_LOCAL const uint32_t *const word = PZ_CAT(quotient)(warp, b, l);
-
-#if PZ_W == 8
-    return pzi_p128_of(word[0] | (uint64_t)word[1] << 32, word[2] | (uint64_t)word[3] << 32);
-#elif PZ_W == 16
-    return word[0] | (uint64_t)word[1] << 32;
-#else
-    return word[0];
-#endif
-}
-
 PZI_FN void PZ_CAT(take_first_quotients)(PZ_LOCAL PZ_WARP *warp)
 {
     for (PZ_EACH_LANE(&warp->lanes)) {
@@ -207,29 +185,53 @@ PZI_FN uint32_t PZ_CAT(restore)(PZ_LOCAL PZ_WARP *warp, uint32_t *next, uint32_t
     return status == PZ_OK ? PZ_CAT(skip_plane)(warp, next, end, count * width) : status;
 }
 
+/* Symbols that a lane adds up by itself, and what sums of w bits are made in. */
+enum { PZ_CAT(run) = 128 / PZ_W };
+
+#if PZ_W == 64
+#define PZ_SUM uint64_t
+#define PZ_SCAN pzi_scan64
+#else
+#define PZ_SUM uint32_t
+#define PZ_SCAN pzi_scan
+#endif
+
+struct PZ_CAT(sums) {
+    PZ_SUM of[PZ_CAT(run)];
+};
+
 /* Symbols from the z of their differences. */
 PZI_FN void PZ_CAT(unfold)(PZ_LOCAL PZ_WARP *warp, PZ_SYMBOL base, uint32_t e, uint32_t n)
 {
     PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
-    PZ_LANE_VAR(uint64_t, sum);
-    uint64_t last = PZ_CAT(ordered)(base, e);
+    PZ_LANE_VAR(struct PZ_CAT(sums), sums);
+    PZ_LANE_VAR(PZ_SUM, below);
+    PZ_SUM last = PZ_CAT(ordered)(base, e);
 
-    for (uint32_t row = 0; row * 32 < n; row++) {
-        uint64_t total;
+    for (uint32_t first = 0; first < n; first += PZ_LANES * PZ_CAT(run)) {
+        PZ_SUM total;
 
         for (PZ_EACH_LANE(lanes)) {
-            const PZ_SYMBOL z = warp->chunk.symbol[row * 32 + lane];
+            below[PZ_SLOT] = 0;
+            for (uint32_t k = 0; k < PZ_CAT(run); k++) {
+                const PZ_SUM z = warp->chunk.symbol[first + lane * PZ_CAT(run) + k];
 
-            sum[PZ_SLOT] = (PZ_SYMBOL)((z >> 1) ^ (PZ_SYMBOL)(0 - (z & 1)));
+                below[PZ_SLOT] += (z >> 1) ^ (0 - (z & 1));
+                sums[PZ_SLOT].of[k] = below[PZ_SLOT];
+            }
         }
-        total = pzi_running_sum(lanes, sum);
+        total = PZ_SCAN(lanes, below);
         for (PZ_EACH_LANE(lanes))
-            warp->chunk.symbol[row * 32 + lane] =
-                PZ_CAT(ordered)((PZ_SYMBOL)(last + sum[PZ_SLOT]), e);
+            for (uint32_t k = 0; k < PZ_CAT(run); k++)
+                warp->chunk.symbol[first + lane * PZ_CAT(run) + k] =
+                    PZ_CAT(ordered)((PZ_SYMBOL)(last + below[PZ_SLOT] + sums[PZ_SLOT].of[k]), e);
         last += total;
     }
     PZ_SYNC(lanes);
 }
+
+#undef PZ_SUM
+#undef PZ_SCAN
 
 /* Behind byte 0 and the masks: n symbols. */
 PZI_FN uint32_t PZ_CAT(take_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t flags, uint32_t e,
@@ -263,11 +265,11 @@ PZI_FN uint32_t PZ_CAT(take_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t flags, uin
 PZI_FN uint32_t PZ_CAT(decode_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t e, uint32_t *next,
                                        uint32_t end, uint32_t n)
 {
-    const uint32_t flags = warp->stream.byte[0], has_masks = flags >> 6 & 1;
+    const uint32_t flags = warp->stream.byte[*next], has_masks = flags >> 6 & 1;
     PZ_SHAPE shape;
     uint32_t status = PZ_OK;
 
-    *next = 1;
+    *next += 1;
     if ((flags >> 2 & 15) >= PZ_W)
         return PZ_ERR_RANGE;
     shape.c = n;

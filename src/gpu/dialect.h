@@ -6,6 +6,7 @@
  * - PZ_LANE_VAR(type, x) has a value in each lane, x[PZ_SLOT] inside of EACH_LANE.
  * - PZ_SYNC, PZ_BALLOT, PZ_SHUFFLE and PZ_BROADCAST stand between such loops, never inside of one
  *   nor in a branch that not all lanes take.  What a lane has written others see behind a PZ_SYNC.
+ * - A pzi_quad is 16 bytes that a lane moves at once, from and to multiples of 16.
  * - An `if (PZ_IS_FIRST(lanes))` around statements, outside of EACH_LANE, leaves them to one lane.
  * - A kernel has PZ_GROUP_ID, PZ_GROUP_COUNT and PZ_LOCAL_STRUCT, which in C are for those to
  * define who include kernels.  With PZI_LANES_APART lanes are as on a device in C too, and
@@ -40,6 +41,7 @@ enum { PZ_RAW = 0, PZ_ZVC = 1, PZ_BX = 2, PZ_DBX = 3, PZ_ZBX = 4, PZ_DIFFERENCES
 
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
 #define PZI_FN static inline
+typedef uint4 pzi_quad;
 #define PZI_COUNT64(x) popcount(x)
 #define PZI_COUNT32(x) popcount(x)
 #define PZI_CTZ64(x) ((uint32_t)(63 - clz((x) & (0 - (x)))))
@@ -65,6 +67,7 @@ enum { PZ_RAW = 0, PZ_ZVC = 1, PZ_BX = 2, PZ_DBX = 3, PZ_ZBX = 4, PZ_DIFFERENCES
 #endif
 
 #define PZI_FN static __device__ __forceinline__
+typedef uint4 pzi_quad;
 #define PZI_COUNT64(x) __popcll(x)
 #define PZI_COUNT32(x) __popc(x)
 #define PZI_CTZ64(x) ((uint32_t)__ffsll((long long)(x)) - 1)
@@ -89,6 +92,9 @@ enum { PZ_RAW = 0, PZ_ZVC = 1, PZ_BX = 2, PZ_DBX = 3, PZ_ZBX = 4, PZ_DIFFERENCES
 #include "codec/format.h"
 #include "codec/plane.h"
 
+typedef struct pzi_quad {
+    uint32_t x, y, z, w;
+} pzi_quad;
 #define PZ_LOCAL
 #define PZ_GLOBAL
 #define PZ_KERNEL static

@@ -5,9 +5,13 @@
 /* Words of a row of planes, made from bytes: code bits last to first, escapes, signs. */
 enum { PZ_CAT(first_bit) = 5, PZ_CAT(escape_word) = 6, PZ_CAT(sign_word) = 7 };
 
-/* Counters: bits of level l, which are 1 to 5, escapes, and the byte where level l begins; level 0
- * stands for the escapes. */
-enum { PZ_CAT(level_bits) = 0, PZ_CAT(escapes) = 6, PZ_CAT(level_at) = 8 };
+/* Codewords by exponent, where all that is written before has been read: in warp->block. */
+enum { PZ_CAT(codewords) = 0 };
+
+/* Where the levels of a chunk begin, in bytes; level 0 stands for the escapes. */
+struct PZ_CAT(levels) {
+    uint32_t at[PZI_LEVELS];
+};
 
 /* Moves the coded symbols together, zeros behind them up to a whole row and block. */
 PZI_FN void PZ_CAT(compact)(PZ_LOCAL PZ_WARP *warp, uint32_t rows)
@@ -70,43 +74,109 @@ PZI_FN uint32_t PZ_CAT(limit_of)(PZ_LOCAL const PZ_WARP *warp, uint32_t l)
     return ((PZ_LOCAL const uint8_t *)warp->code)[PZI_CODE_LIMIT + l];
 }
 
-/* Turns the bytes into planes, and counts what the levels have. */
-PZI_FN void PZ_CAT(count_levels)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape)
+#if PZ_W == 16
+PZI_FN void PZ_CAT(make_codewords)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape)
 {
-    PZ_CAT(clear)(&warp->lanes, warp->count, PZI_COUNTERS);
-    for (PZ_EACH_LANE(&warp->lanes))
-        for (uint32_t row = lane; row * 32 < shape->c; row += PZ_LANES) {
-            PZ_LOCAL uint32_t *const planes = warp->planes.word + row * PZI_ROW_WORDS;
-            const uint32_t valid = pzi_row_of(shape->c, row);
+    PZ_LOCAL const uint8_t *const word_of = (PZ_LOCAL const uint8_t *)warp->code;
+    PZ_LOCAL uint32_t *const words = warp->block[PZ_CAT(codewords)];
 
+    for (PZ_EACH_LANE(&warp->lanes))
+        words[lane] = words[PZ_LANES + lane] = word_of[PZI_ESCAPE] * 0x01010101u;
+    PZ_SYNC(&warp->lanes);
+    for (PZ_EACH_LANE(&warp->lanes))
+        if (lane < PZI_ESCAPE && lane <= shape->base)
+            ((PZ_LOCAL uint8_t *)words)[shape->base - lane] = word_of[lane];
+    PZ_SYNC(&warp->lanes);
+}
+
+/* What put_codewords() and put_records() do, for bfloat16 without constant bits, four symbols at a
+ * time.  Records begin at an even byte. */
+PZI_FN void PZ_CAT(put_bfloats)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape, uint32_t at)
+{
+    PZ_LOCAL const uint8_t *const word_of =
+        (PZ_LOCAL const uint8_t *)warp->block[PZ_CAT(codewords)];
+
+    PZ_CAT(make_codewords)(warp, shape);
+    for (PZ_EACH_LANE(&warp->lanes))
+        for (uint32_t i = 4 * lane; i < shape->c; i += 4 * PZ_LANES) {
+            const uint32_t first = warp->chunk.word[i / 2], second = warp->chunk.word[i / 2 + 1];
+            const uint32_t low = pzi_bytes_of(first, second, 0x6420);
+            const uint32_t high = pzi_bytes_of(first, second, 0x7531);
+            const uint32_t exponents = (high << 1 & 0xfefefefeu) | (low >> 7 & 0x01010101u);
+            uint32_t words = 0, record;
+
+            for (uint32_t k = 0; k < 4; k++)
+                words |= (uint32_t)word_of[exponents >> (8 * k) & 0xff] << (8 * k);
+            warp->planes.word[i / 32 * PZI_ROW_WORDS + i % 32 / 4] = words | (high & 0x80808080u);
+            record = (low & 0x7f7f7f7fu) | (words << 2 & 0x80808080u);
+            if (shape->c - i < 4)
+                record &= (uint32_t)pzi_low_bits(8 * (shape->c - i));
+            warp->stream.half[(at + i) / 2] = (uint16_t)record;
+            warp->stream.half[(at + i) / 2 + 1] = (uint16_t)(record >> 16);
+        }
+    PZ_SYNC(&warp->lanes);
+}
+#endif
+
+/* Turns the bytes of rows into planes, with zeros for symbols that do not exist. */
+PZI_FN void PZ_CAT(make_planes)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape)
+{
+    for (PZ_EACH_LANE(&warp->lanes))
+        for (uint32_t k = 0; k < PZ_CAT(lane_rows); k++) {
+            const uint32_t row = PZ_CAT(first_row)(lane) + k, valid = pzi_row_of(shape->c, row);
+            PZ_LOCAL uint32_t *const planes = warp->planes.word + row * PZI_ROW_WORDS;
+
+            if (valid == 0)
+                continue;
             pzi_planes_of_bytes(planes);
-            for (uint32_t l = 1; l < PZI_LEVELS; l++)
-                PZ_ADD32(&warp->count[PZ_CAT(level_bits) + l],
-                         pzi_count32(valid & PZ_CAT(longer)(planes, l, PZ_CAT(limit_of)(warp, l))));
-            for (uint32_t j = 0; j < 8; j++)
+            for (uint32_t j = 0; valid != 0xffffffffu && j < 8; j++)
                 planes[j] &= valid;
-            PZ_ADD32(&warp->count[PZ_CAT(escapes)], pzi_count32(planes[PZ_CAT(escape_word)]));
         }
     PZ_SYNC(&warp->lanes);
 }
 
-/* Where each part begins, from byte `next` on; returns where all ends. */
-PZI_FN uint32_t PZ_CAT(place_levels)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape, uint32_t next)
+/* Of a row, the symbols that have a bit in level l, or escapes for level 0. */
+PZI_FN uint32_t PZ_CAT(bits_of)(PZ_LOCAL const PZ_WARP *warp, const PZ_SHAPE *shape, uint32_t row,
+                                uint32_t l)
 {
-    uint32_t at[PZI_LEVELS];
+    PZ_LOCAL const uint32_t *const planes = warp->planes.word + row * PZI_ROW_WORDS;
+    const uint32_t valid = pzi_row_of(shape->c, row);
 
-    for (uint32_t l = 1; l < PZI_LEVELS; l++) {
-        at[l] = next;
-        next += pzi_bytes_of_bits(warp->count[PZ_CAT(level_bits) + l]);
+    if (valid == 0)
+        return 0;
+    return l == 0 ? planes[PZ_CAT(escape_word)]
+                  : valid & PZ_CAT(longer)(planes, l, PZ_CAT(limit_of)(warp, l));
+}
+
+/* Where each part begins, from byte `next` on; returns where all ends.  In before, how many bits of
+ * a level the rows of lanes below have: level l in half l % 2 of word l / 2. */
+PZI_FN uint32_t PZ_CAT(place_levels)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape, uint32_t next,
+                                     struct PZ_CAT(levels) * levels,
+                                     uint32_t before[PZI_LEVELS / 2][PZ_SLOTS])
+{
+    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
+    uint32_t bits[PZI_LEVELS];
+
+    for (PZ_EACH_LANE(lanes))
+        for (uint32_t l = 0; l < PZI_LEVELS; l++) {
+            uint32_t count = 0;
+
+            for (uint32_t k = 0; k < PZ_CAT(lane_rows); k++)
+                count += pzi_count32(PZ_CAT(bits_of)(warp, shape, PZ_CAT(first_row)(lane) + k, l));
+            before[l / 2][PZ_SLOT] = l % 2 == 0 ? count : before[l / 2][PZ_SLOT] | count << 16;
+        }
+    for (uint32_t l = 0; l < PZI_LEVELS; l += 2) {
+        const uint32_t both = pzi_scan(lanes, before[l / 2]);
+
+        bits[l] = both & 0xffff;
+        bits[l + 1] = both >> 16;
     }
-    at[0] = next;
-    next += warp->count[PZ_CAT(escapes)] * (shape->e > 8 ? 2 : 1);
-    for (PZ_EACH_LANE(&warp->lanes))
-        if (lane == 0)
-            for (uint32_t l = 0; l < PZI_LEVELS; l++)
-                warp->count[PZ_CAT(level_at) + l] = at[l];
-    PZ_SYNC(&warp->lanes);
-    return next;
+    for (uint32_t l = 1; l < PZI_LEVELS; l++) {
+        levels->at[l] = next;
+        next += pzi_bytes_of_bits(bits[l]);
+    }
+    levels->at[0] = next;
+    return next + bits[0] * (shape->e > 8 ? 2 : 1);
 }
 
 /* Byte 0 up to the constant bits. */
@@ -130,17 +200,8 @@ PZI_FN void PZ_CAT(put_header)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape)
     }
 }
 
-PZI_FN uint32_t PZ_CAT(masks_bytes)(PZ_LOCAL PZ_WARP *warp, uint32_t nb)
-{
-    uint32_t masks = 0;
-
-    for (uint32_t b = 0; b < nb; b++)
-        masks += !PZ_P(is_zero)(PZ_CAT(coded_of)(warp, b));
-    return 4 + masks * (PZ_N / 8);
-}
-
-/* The map at byte `at`, and the masks behind it. */
-PZI_FN void PZ_CAT(put_masks)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t at)
+/* The blocks that have a mask. */
+PZI_FN uint32_t PZ_CAT(masks_map)(PZ_LOCAL PZ_WARP *warp, uint32_t nb)
 {
     PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
     PZ_LANE_VAR(uint32_t, has_mask);
@@ -149,12 +210,25 @@ PZI_FN void PZ_CAT(put_masks)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t at)
     for (PZ_EACH_LANE(lanes))
         has_mask[PZ_SLOT] = lane < nb && !PZ_P(is_zero)(PZ_CAT(coded_of)(warp, lane));
     PZ_BALLOT(lanes, map, has_mask);
-    for (PZ_EACH_LANE(lanes)) {
+    return map;
+}
+
+PZI_FN uint32_t PZ_CAT(masks_bytes)(PZ_LOCAL PZ_WARP *warp, uint32_t nb)
+{
+    return 4 + pzi_count32(PZ_CAT(masks_map)(warp, nb)) * (PZ_N / 8);
+}
+
+/* The map at byte `at`, and the masks behind it. */
+PZI_FN void PZ_CAT(put_masks)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t at)
+{
+    const uint32_t map = PZ_CAT(masks_map)(warp, nb);
+
+    for (PZ_EACH_LANE(&warp->lanes)) {
         const uint32_t rank = pzi_count32(map & (uint32_t)pzi_low_bits(lane));
 
         if (lane == 0)
             pzi_put_bits(warp->stream.word, 8 * at, map, 32);
-        if (has_mask[PZ_SLOT])
+        if (map >> lane & 1)
             PZ_CAT(put_plane)(warp, 8 * (at + 4) + rank * PZ_N, PZ_CAT(coded_of)(warp, lane), PZ_N);
     }
 }
@@ -220,102 +294,106 @@ PZI_FN void PZ_CAT(put_value_planes)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *sha
 }
 
 /* Level l: a lane puts what its rows have behind what those before have. */
-PZI_FN void PZ_CAT(put_level)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape, uint32_t l)
+PZI_FN void PZ_CAT(put_level)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape, uint32_t l,
+                              uint32_t at, const uint32_t before[PZ_SLOTS])
 {
-    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
-    const uint32_t limit = PZ_CAT(limit_of)(warp, l);
-    uint32_t at = 8 * warp->count[PZ_CAT(level_at) + l];
-    PZ_LANE_VAR(uint32_t, more);
-    PZ_LANE_VAR(uint32_t, before);
+    for (PZ_EACH_LANE(&warp->lanes)) {
+        uint32_t next = 8 * at + (before[PZ_SLOT] >> l % 2 * 16 & 0xffff);
 
-    for (uint32_t first = 0; first * 32 < shape->c; first += PZ_LANES) {
-        for (PZ_EACH_LANE(lanes)) {
-            const uint32_t row = first + lane, valid = pzi_row_of(shape->c, row);
+        for (uint32_t k = 0; k < PZ_CAT(lane_rows); k++) {
+            const uint32_t row = PZ_CAT(first_row)(lane) + k;
+            const uint32_t more = PZ_CAT(bits_of)(warp, shape, row, l);
 
-            more[PZ_SLOT] =
-                valid == 0
-                    ? 0
-                    : valid & PZ_CAT(longer)(warp->planes.word + row * PZI_ROW_WORDS, l, limit);
-            before[PZ_SLOT] = pzi_count32(more[PZ_SLOT]);
+            if (more == 0)
+                continue;
+            pzi_put_bits(warp->stream.word, next,
+                         pzi_extract32(warp->planes.word[row * PZI_ROW_WORDS + 5 - l], more), 32);
+            next += pzi_count32(more);
         }
-        const uint32_t bits = pzi_scan(lanes, before);
-
-        for (PZ_EACH_LANE(lanes))
-            if (more[PZ_SLOT] != 0)
-                pzi_put_bits(
-                    warp->stream.word, at + before[PZ_SLOT],
-                    pzi_extract32(warp->planes.word[(first + lane) * PZI_ROW_WORDS + 5 - l],
-                                  more[PZ_SLOT]),
-                    32);
-        at += bits;
     }
 }
 
-PZI_FN void PZ_CAT(put_escapes)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape)
+PZI_FN void PZ_CAT(put_escapes)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape, uint32_t at,
+                                const uint32_t before[PZ_SLOTS])
 {
-    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
     const uint32_t bits = shape->e > 8 ? 16 : 8;
-    uint32_t at = 8 * warp->count[PZ_CAT(level_at)];
-    PZ_LANE_VAR(uint32_t, before);
 
-    for (uint32_t first = 0; first * 32 < shape->c; first += PZ_LANES) {
-        for (PZ_EACH_LANE(lanes)) {
-            const uint32_t row = first + lane;
+    for (PZ_EACH_LANE(&warp->lanes)) {
+        uint32_t next = 8 * at + (before[PZ_SLOT] & 0xffff) * bits;
 
-            before[PZ_SLOT] =
-                row * 32 < shape->c
-                    ? pzi_count32(warp->planes.word[row * PZI_ROW_WORDS + PZ_CAT(escape_word)])
-                    : 0;
-        }
-        const uint32_t escapes = pzi_scan(lanes, before);
+        for (uint32_t k = 0; k < PZ_CAT(lane_rows); k++) {
+            const uint32_t row = PZ_CAT(first_row)(lane) + k;
 
-        for (PZ_EACH_LANE(lanes)) {
-            const uint32_t row = first + lane;
-            uint32_t next = at + before[PZ_SLOT] * bits;
-
-            if (row * 32 >= shape->c)
-                continue;
-            for (uint32_t left = warp->planes.word[row * PZI_ROW_WORDS + PZ_CAT(escape_word)];
-                 left != 0; left &= left - 1, next += bits)
+            for (uint32_t left = PZ_CAT(bits_of)(warp, shape, row, 0); left != 0;
+                 left &= left - 1, next += bits)
                 pzi_put_bits(
                     warp->stream.word, next,
                     PZ_CAT(exponent_in)(warp->chunk.symbol[row * 32 + PZI_CTZ64((uint64_t)left)],
                                         shape->e),
                     bits);
         }
-        at += escapes * bits;
     }
 }
 
-/* Writes the payload unless it has room_bytes or more; returns its size. */
+PZI_FN void PZ_CAT(put_levels)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape,
+                               const struct PZ_CAT(levels) * levels,
+                               uint32_t before[PZI_LEVELS / 2][PZ_SLOTS])
+{
+    for (uint32_t l = 1; l < PZI_LEVELS; l++)
+        if (PZ_CAT(limit_of)(warp, l) < 1u << 6)
+            PZ_CAT(put_level)(warp, shape, l, levels->at[l], before[l / 2]);
+    PZ_CAT(put_escapes)(warp, shape, levels->at[0], before[0]);
+}
+
+/* Whether symbols are bfloat16 without constant bits, for which there is a shorter way. */
+PZI_FN uint32_t PZ_CAT(are_bfloats)(const PZ_SHAPE *shape)
+{
+    return PZ_W == 16 && shape->e == 8 && shape->t == 0;
+}
+
+/* The codewords of all symbols in warp->planes, as planes, and their records in the payload. */
+PZI_FN void PZ_CAT(put_symbols)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape, uint32_t records_at)
+{
+#if PZ_W == 16
+    if (PZ_CAT(are_bfloats)(shape)) {
+        PZ_CAT(put_bfloats)(warp, shape, records_at);
+        PZ_CAT(make_planes)(warp, shape);
+        return;
+    }
+#endif
+    PZ_CAT(put_codewords)(warp, shape);
+    PZ_CAT(make_planes)(warp, shape);
+    PZ_CAT(put_records)(warp, shape, records_at);
+}
+
+/* Writes the payload, into zeros, unless it has room_bytes or more; returns its size. */
 PZI_FN uint32_t PZ_CAT(encode_classes)(PZ_LOCAL PZ_WARP *warp, PZ_GLOBAL const uint8_t *tables,
                                        const PZ_SHAPE *shape, uint32_t n, uint32_t room_bytes)
 {
     const uint32_t nb = PZ_CAT(blocks_of)(n), masks_at = PZ_CAT(header_bytes)(shape);
-    uint32_t at = masks_at, records_at, end;
+    uint32_t records_at = masks_at, planes_at, end;
+    uint32_t before[PZI_LEVELS / 2][PZ_SLOTS];
+    struct PZ_CAT(levels) levels;
 
     PZ_CAT(load)
     (&warp->lanes, tables + shape->code * PZI_CODE_BYTES, PZI_CODE_BYTES, warp->code,
      PZI_CODE_BYTES / 4);
     if (shape->has_zeros) {
-        at += PZ_CAT(masks_bytes)(warp, nb);
+        records_at += PZ_CAT(masks_bytes)(warp, nb);
         PZ_CAT(compact)(warp, PZ_CAT(rows_of)(n));
     }
-    PZ_CAT(put_codewords)(warp, shape);
-    PZ_CAT(count_levels)(warp, shape);
-    records_at = at;
-    at += shape->c * shape->B + (shape->x + shape->has_signs) * pzi_bytes_of_bits(shape->c);
-    end = PZ_CAT(place_levels)(warp, shape, at);
+    planes_at = records_at + shape->c * shape->B;
+    PZ_CAT(put_symbols)(warp, shape, records_at);
+    end = PZ_CAT(place_levels)(
+        warp, shape, planes_at + (shape->x + shape->has_signs) * pzi_bytes_of_bits(shape->c),
+        &levels, before);
     if (end >= room_bytes)
         return end;
-    PZ_CAT(put_records)(warp, shape, records_at);
     PZ_CAT(put_header)(warp, shape);
     if (shape->has_zeros)
         PZ_CAT(put_masks)(warp, nb, masks_at);
-    PZ_CAT(put_value_planes)(warp, shape, records_at + shape->c * shape->B);
-    for (uint32_t l = 1; l < PZI_LEVELS; l++)
-        PZ_CAT(put_level)(warp, shape, l);
-    PZ_CAT(put_escapes)(warp, shape);
+    PZ_CAT(put_value_planes)(warp, shape, planes_at);
+    PZ_CAT(put_levels)(warp, shape, &levels, before);
     PZ_SYNC(&warp->lanes);
     return end;
 }

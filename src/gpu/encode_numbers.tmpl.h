@@ -5,8 +5,8 @@
 /* What a lane knows of its block, in warp->block. */
 enum { PZ_CAT(cut) = 0 };
 
-/* Counters, beside those of the levels: all escaped quotients, ORed: two words. */
-enum { PZ_CAT(quotients_seen) = 16 };
+/* Counters: all escaped quotients, ORed: two words. */
+enum { PZ_CAT(quotients_seen) = 0 };
 
 PZI_FN PZ_SYMBOL PZ_CAT(ordered)(PZ_SYMBOL s, uint32_t e)
 {
@@ -179,59 +179,67 @@ PZI_FN uint32_t PZ_CAT(sparse_cost)(PZ_LOCAL PZ_WARP *warp, const struct PZ_CAT(
 
 /* ---- What is written ------------------------------------------------------------------------ */
 
-/* The symbols of block b whose quotient is at least l = 1 .. 6. */
-PZI_FN PZ_WIDE PZ_CAT(at_least)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, uint32_t l)
-{
-    const uint32_t k = warp->block[PZ_CAT(cut)][b];
-    PZ_WIDE q0, q1, q2, high = PZ_P(of)(0, 0);
+/* Symbols of a block whose quotient is at least l = 1 .. 6. */
+struct PZ_CAT(quotients) {
+    PZ_WIDE least[PZI_LEVELS + 1];
+};
 
-    if (k >= 128)
-        return high;
-    q0 = PZ_CAT(plane_or_zero)(warp, b, k);
-    q1 = PZ_CAT(plane_or_zero)(warp, b, k + 1);
-    q2 = PZ_CAT(plane_or_zero)(warp, b, k + 2);
-    for (uint32_t j = k + 3; j < PZ_W; j++)
-        high = PZ_P(or)(high, PZ_CAT(get_plane)(warp, b, j));
-    switch (l) {
-    case 1:
-        return PZ_P(or)(PZ_P(or)(q0, q1), PZ_P(or)(q2, high));
-    case 2:
-        return PZ_P(or)(q1, PZ_P(or)(q2, high));
-    case 3:
-        return PZ_P(or)(PZ_P(and)(q0, q1), PZ_P(or)(q2, high));
-    case 4:
-        return PZ_P(or)(q2, high);
-    case 5:
-        return PZ_P(or)(PZ_P(and)(PZ_P(or)(q0, q1), q2), high);
-    default:
-        return PZ_P(or)(PZ_P(and)(q1, q2), high);
+/* Those of block b, which is cut at k; of an exact one there are none. */
+PZI_FN void PZ_CAT(quotients_of)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, uint32_t k,
+                                 struct PZ_CAT(quotients) * quotients)
+{
+    PZ_WIDE q0 = PZ_P(of)(0, 0), q1 = q0, q2 = q0, high = q0;
+    PZ_WIDE *const least = quotients->least;
+
+    if (k < 128) {
+        q0 = PZ_CAT(plane_or_zero)(warp, b, k);
+        q1 = PZ_CAT(plane_or_zero)(warp, b, k + 1);
+        q2 = PZ_CAT(plane_or_zero)(warp, b, k + 2);
+        for (uint32_t j = k + 3; j < PZ_W; j++)
+            high = PZ_P(or)(high, PZ_CAT(get_plane)(warp, b, j));
     }
+    least[4] = PZ_P(or)(q2, high);
+    least[3] = PZ_P(or)(PZ_P(and)(q0, q1), least[4]);
+    least[2] = PZ_P(or)(q1, least[4]);
+    least[1] = PZ_P(or)(q0, least[2]);
+    least[5] = PZ_P(or)(PZ_P(and)(PZ_P(or)(q0, q1), q2), high);
+    least[6] = PZ_P(or)(PZ_P(and)(q1, q2), high);
 }
 
-/* Cuts all blocks, and counts what the levels have. */
-PZI_FN void PZ_CAT(cut_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint32_t e, uint32_t differences)
+/* Cuts all blocks.  In before, how many bits of a level the blocks of lanes below have: level l in
+ * half l % 2 of word l / 2, with the escapes for level 0; in bits, how many there are in all. */
+PZI_FN void PZ_CAT(cut_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint32_t e, uint32_t differences,
+                               uint32_t bits[PZI_LEVELS], uint32_t before[PZI_LEVELS / 2][PZ_SLOTS])
 {
-    PZ_CAT(clear)(&warp->lanes, warp->count, PZI_COUNTERS);
-    for (PZ_EACH_LANE(&warp->lanes)) {
-        PZ_WIDE escapes;
-        uint32_t cost;
+    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
 
-        if (lane >= PZ_CAT(blocks_of)(n))
-            continue;
-        warp->block[PZ_CAT(cut)][lane] = PZ_CAT(cut_of)(warp, lane, &cost);
-        for (uint32_t l = 1; l < PZI_LEVELS; l++)
-            PZ_ADD32(&warp->count[PZ_CAT(level_bits) + l],
-                     PZ_P(count)(PZ_CAT(at_least)(warp, lane, l)));
-        escapes = PZ_CAT(at_least)(warp, lane, 6);
-        PZ_ADD32(&warp->count[PZ_CAT(escapes)], PZ_P(count)(escapes));
-        for (; !PZ_P(is_zero)(escapes); escapes = PZ_P(rest)(escapes))
+    PZ_CAT(clear)(lanes, warp->count, PZI_COUNTERS);
+    for (PZ_EACH_LANE(lanes)) {
+        uint32_t k = 128, cost;
+        struct PZ_CAT(quotients) quotients;
+
+        if (lane < PZ_CAT(blocks_of)(n))
+            k = PZ_CAT(cut_of)(warp, lane, &cost);
+        warp->block[PZ_CAT(cut)][lane] = k;
+        PZ_CAT(quotients_of)(warp, lane, k, &quotients);
+        for (uint32_t l = 0; l < PZI_LEVELS; l += 2)
+            before[l / 2][PZ_SLOT] = PZ_P(count)(quotients.least[l == 0 ? PZI_LEVELS : l]) |
+                                     PZ_P(count)(quotients.least[l + 1]) << 16;
+        for (PZ_WIDE left = quotients.least[PZI_LEVELS]; !PZ_P(is_zero)(left);
+             left = PZ_P(rest)(left))
             PZ_CAT(or_symbol)
         (&warp->count[PZ_CAT(quotients_seen)],
          (PZ_SYMBOL)(PZ_CAT(number)(warp->chunk.symbol, n, e, differences,
-                                    lane * PZ_N + PZ_P(lowest)(escapes)) >>
-                     warp->block[PZ_CAT(cut)][lane]));
+                                    lane * PZ_N + PZ_P(lowest)(left)) >>
+                     k));
     }
-    PZ_SYNC(&warp->lanes);
+    for (uint32_t l = 0; l < PZI_LEVELS; l += 2) {
+        const uint32_t both = pzi_scan(lanes, before[l / 2]);
+
+        bits[l] = both & 0xffff;
+        bits[l + 1] = both >> 16;
+    }
+    PZ_SYNC(lanes);
 }
 
 /* Whether one header serves all blocks. */
@@ -249,7 +257,7 @@ PZI_FN uint32_t PZ_CAT(cuts_are_equal)(PZ_LOCAL PZ_WARP *warp, uint32_t nb)
 }
 
 /* The planes of all blocks from byte `at` on; returns where they end.  Writes nothing if they end
- * at `room_bytes` or later. */
+ * at `room_bytes` or later; else the quotients of a block are then where its planes were. */
 PZI_FN uint32_t PZ_CAT(put_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t at,
                                    uint32_t room_bytes)
 {
@@ -266,14 +274,17 @@ PZI_FN uint32_t PZ_CAT(put_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t
     for (PZ_EACH_LANE(lanes)) {
         const uint32_t cut = lane < nb ? warp->block[PZ_CAT(cut)][lane] : 128;
         const uint32_t bit = 8 * (at + begin[PZ_SLOT]);
+        struct PZ_CAT(quotients) quotients;
 
         if (end >= room_bytes)
             continue;
         for (uint32_t j = 0; j < (cut & 127); j++)
             PZ_CAT(put_plane)(warp, bit + j * PZ_N, PZ_CAT(get_plane)(warp, lane, j), PZ_N);
+        PZ_CAT(quotients_of)(warp, lane, cut, &quotients);
         if (cut < 128)
-            PZ_CAT(put_plane)
-        (warp, bit + cut * PZ_N, PZ_CAT(at_least)(warp, lane, 1), PZ_N);
+            PZ_CAT(put_plane)(warp, bit + cut * PZ_N, quotients.least[1], PZ_N);
+        for (uint32_t l = 1; l <= PZI_LEVELS; l++)
+            PZ_CAT(keep_quotient)(warp, lane, l, quotients.least[l]);
     }
     return end;
 }
@@ -291,38 +302,25 @@ PZI_FN void PZ_CAT(put_extract)(PZ_LOCAL PZ_WARP *warp, PZ_WIDE bits, PZ_WIDE ma
     }
 }
 
-PZI_FN void PZ_CAT(put_quotients)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t l, uint32_t at)
+/* Level l, from bit `at` on. */
+PZI_FN void PZ_CAT(put_quotients)(PZ_LOCAL PZ_WARP *warp, uint32_t l, uint32_t at,
+                                  const uint32_t before[PZ_SLOTS])
 {
-    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
-    PZ_LANE_VAR(uint32_t, before);
-
-    for (PZ_EACH_LANE(lanes))
-        before[PZ_SLOT] = lane < nb ? PZ_P(count)(PZ_CAT(at_least)(warp, lane, l)) : 0;
-    (void)pzi_scan(lanes, before);
-    for (PZ_EACH_LANE(lanes))
-        if (lane < nb)
-            PZ_CAT(put_extract)
-    (warp, PZ_CAT(at_least)(warp, lane, l + 1), PZ_CAT(at_least)(warp, lane, l),
-     8 * at + before[PZ_SLOT]);
+    for (PZ_EACH_LANE(&warp->lanes))
+        PZ_CAT(put_extract)
+    (warp, PZ_CAT(quotient_plane)(warp, lane, l + 1), PZ_CAT(quotient_plane)(warp, lane, l),
+     at + (before[PZ_SLOT] >> l % 2 * 16 & 0xffff));
 }
 
-/* The escaped quotients, `width` bits each, from byte `at` on. */
+/* The escaped quotients, `width` bits each, from bit `at` on. */
 PZI_FN void PZ_CAT(put_escaped)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint32_t e,
-                                uint32_t differences, uint32_t width, uint32_t at)
+                                uint32_t differences, uint32_t width, uint32_t at,
+                                const uint32_t before[PZ_SLOTS])
 {
-    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
-    const uint32_t nb = PZ_CAT(blocks_of)(n);
-    PZ_LANE_VAR(uint32_t, before);
+    for (PZ_EACH_LANE(&warp->lanes)) {
+        uint32_t next = at + (before[PZ_SLOT] & 0xffff) * width;
 
-    for (PZ_EACH_LANE(lanes))
-        before[PZ_SLOT] = lane < nb ? PZ_P(count)(PZ_CAT(at_least)(warp, lane, 6)) : 0;
-    (void)pzi_scan(lanes, before);
-    for (PZ_EACH_LANE(lanes)) {
-        uint32_t next = 8 * at + before[PZ_SLOT] * width;
-
-        if (lane >= nb)
-            continue;
-        for (PZ_WIDE left = PZ_CAT(at_least)(warp, lane, 6); !PZ_P(is_zero)(left);
+        for (PZ_WIDE left = PZ_CAT(quotient_plane)(warp, lane, PZI_LEVELS); !PZ_P(is_zero)(left);
              left = PZ_P(rest)(left), next += width)
             pzi_put_bits(warp->stream.word, next,
                          (PZ_SYMBOL)(PZ_CAT(number)(warp->chunk.symbol, n, e, differences,
@@ -357,7 +355,8 @@ struct PZ_CAT(plan) {
 };
 
 PZI_FN void PZ_CAT(plan_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t differences,
-                                 uint32_t masks_bytes, struct PZ_CAT(plan) * plan)
+                                 uint32_t masks_bytes, const uint32_t bits[PZI_LEVELS],
+                                 struct PZ_CAT(plan) * plan)
 {
     const PZ_SYMBOL seen = PZ_CAT(ored)(&warp->count[PZ_CAT(quotients_seen)]);
     const uint32_t is_one = PZ_CAT(cuts_are_equal)(warp, nb);
@@ -370,10 +369,10 @@ PZI_FN void PZ_CAT(plan_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t nb, uint32_t d
     plan->end = PZ_CAT(put_blocks)(warp, nb, plan->blocks, 0);
     for (uint32_t l = 1; l < PZI_LEVELS; l++) {
         plan->level[l] = plan->end;
-        plan->end += pzi_bytes_of_bits(warp->count[PZ_CAT(level_bits) + l]);
+        plan->end += pzi_bytes_of_bits(bits[l]);
     }
     plan->escapes = plan->end;
-    plan->end += pzi_bytes_of_bits(warp->count[PZ_CAT(escapes)] * plan->width);
+    plan->end += pzi_bytes_of_bits(bits[0] * plan->width);
 }
 
 /* Writes the payload of n symbols, which may be the coded ones of `masked` blocks put together, or
@@ -382,6 +381,7 @@ PZI_FN uint32_t PZ_CAT(encode_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint3
                                        uint32_t differences, uint32_t masked, uint32_t room_bytes)
 {
     const uint32_t nb = PZ_CAT(blocks_of)(n);
+    uint32_t bits[PZI_LEVELS], before[PZI_LEVELS / 2][PZ_SLOTS];
     struct PZ_CAT(sample) all;
     struct PZ_CAT(plan) plan;
 
@@ -389,9 +389,9 @@ PZI_FN uint32_t PZ_CAT(encode_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint3
     all.step = 1;
     all.count = nb;
     PZ_CAT(number_planes)(warp, warp->chunk.symbol, &all, n, e, differences);
-    PZ_CAT(cut_blocks)(warp, n, e, differences);
+    PZ_CAT(cut_blocks)(warp, n, e, differences, bits, before);
     PZ_CAT(plan_numbers)
-    (warp, nb, differences, masked > 0 ? PZ_CAT(masks_bytes)(warp, masked) : 0, &plan);
+    (warp, nb, differences, masked > 0 ? PZ_CAT(masks_bytes)(warp, masked) : 0, bits, &plan);
     if (plan.end >= room_bytes)
         return plan.end;
     if (masked > 0)
@@ -399,8 +399,8 @@ PZI_FN uint32_t PZ_CAT(encode_numbers)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint3
     PZ_CAT(put_number_header)(warp, nb, plan.flags, plan.headers);
     (void)PZ_CAT(put_blocks)(warp, nb, plan.blocks, room_bytes);
     for (uint32_t l = 1; l < PZI_LEVELS; l++)
-        PZ_CAT(put_quotients)(warp, nb, l, plan.level[l]);
-    PZ_CAT(put_escaped)(warp, n, e, differences, plan.width, plan.escapes);
+        PZ_CAT(put_quotients)(warp, l, 8 * plan.level[l], before[l / 2]);
+    PZ_CAT(put_escaped)(warp, n, e, differences, plan.width, 8 * plan.escapes, before[0]);
     PZ_SYNC(&warp->lanes);
     return plan.end;
 }

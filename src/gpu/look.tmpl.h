@@ -52,23 +52,84 @@ PZI_FN PZ_SYMBOL PZ_CAT(ored)(PZ_LOCAL const uint32_t *words)
     return (PZ_SYMBOL)(words[0] | (uint64_t)words[1] << 32);
 }
 
-/* Notes which symbols are not zero; returns how many.  ORs the symbols. */
-PZI_FN uint32_t PZ_CAT(survey)(PZ_LOCAL PZ_WARP *warp, uint32_t rows)
+/* Whether one of the symbols of a quad is zero. */
+PZI_FN uint32_t PZ_CAT(has_zero)(pzi_quad q)
+{
+#if PZ_W == 64
+    return (q.x | q.y) == 0 || (q.z | q.w) == 0;
+#else
+    const uint32_t tops = 0xffffffffu / (uint32_t)((PZ_SYMBOL) ~(PZ_SYMBOL)0) << (PZ_W - 1);
+    const uint32_t rest = ~tops; /* adding them carries to the top bit of what is not zero */
+
+    return (((((q.x & rest) + rest) | q.x) & (((q.y & rest) + rest) | q.y) &
+             (((q.z & rest) + rest) | q.z) & (((q.w & rest) + rest) | q.w)) &
+            tops) != tops;
+#endif
+}
+
+/* ORs of words to those of the symbols in them. */
+PZI_FN PZ_SYMBOL PZ_CAT(fold)(pzi_quad q)
+{
+#if PZ_W == 64
+    return (q.x | q.z) | (uint64_t)(q.y | q.w) << 32;
+#else
+    uint32_t word = q.x | q.y | q.z | q.w;
+
+    for (uint32_t shift = PZ_W; shift < 32; shift *= 2)
+        word |= word >> shift;
+    return (PZ_SYMBOL)word;
+#endif
+}
+
+/* ORs all symbols, and their complements if none of a whole chunk is zero; returns whether that is
+ * so. */
+PZI_FN uint32_t PZ_CAT(glance)(PZ_LOCAL PZ_WARP *warp)
 {
     PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
-    PZ_LANE_VAR(PZ_SYMBOL, any);
+    PZ_LANE_VAR(PZ_SYMBOL, not_all);
+    PZ_LANE_VAR(uint32_t, is_zero);
+    uint32_t zeros;
+
+    for (PZ_EACH_LANE(lanes)) {
+        pzi_quad any = warp->chunk.quad[lane], not_any = any;
+
+        not_any.x = ~any.x, not_any.y = ~any.y, not_any.z = ~any.z, not_any.w = ~any.w;
+        is_zero[PZ_SLOT] = PZ_CAT(has_zero)(any);
+        for (uint32_t i = PZ_LANES + lane; i < PZ_CHUNK_BYTES / 16; i += PZ_LANES) {
+            const pzi_quad q = warp->chunk.quad[i];
+
+            any.x |= q.x, any.y |= q.y, any.z |= q.z, any.w |= q.w;
+            not_any.x |= ~q.x, not_any.y |= ~q.y, not_any.z |= ~q.z, not_any.w |= ~q.w;
+            is_zero[PZ_SLOT] |= PZ_CAT(has_zero)(q);
+        }
+        not_all[PZ_SLOT] = PZ_CAT(fold)(not_any);
+        PZ_CAT(or_symbol)(&warp->count[PZ_CAT(any)], PZ_CAT(fold)(any));
+    }
+    PZ_BALLOT(lanes, zeros, is_zero);
+    for (PZ_EACH_LANE(lanes))
+        if (zeros == 0)
+            PZ_CAT(or_symbol)(&warp->count[PZ_CAT(not_all)], not_all[PZ_SLOT]);
+    PZ_SYNC(lanes);
+    return zeros == 0;
+}
+
+/* Notes which symbols are not zero; returns how many. */
+PZI_FN uint32_t PZ_CAT(survey)(PZ_LOCAL PZ_WARP *warp, uint32_t n)
+{
+    PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
     PZ_LANE_VAR(PZ_SYMBOL, not_all);
     PZ_LANE_VAR(PZ_SYMBOL, symbol);
     uint32_t count = 0, present;
 
+    if (PZ_CAT(glance)(warp))
+        return n;
     for (PZ_EACH_LANE(lanes))
-        any[PZ_SLOT] = not_all[PZ_SLOT] = 0;
-    for (uint32_t row = 0; row < rows; row++) {
+        not_all[PZ_SLOT] = 0;
+    for (uint32_t row = 0; row < PZ_CAT(rows_of)(n); row++) {
         for (PZ_EACH_LANE(lanes)) {
             const PZ_SYMBOL s = warp->chunk.symbol[row * 32 + lane];
 
             symbol[PZ_SLOT] = s;
-            any[PZ_SLOT] |= s;
             not_all[PZ_SLOT] |= s == 0 ? 0 : (PZ_SYMBOL)~s;
         }
         PZ_BALLOT(lanes, present, symbol);
@@ -76,10 +137,8 @@ PZI_FN uint32_t PZ_CAT(survey)(PZ_LOCAL PZ_WARP *warp, uint32_t rows)
         if (PZ_IS_FIRST(lanes))
             warp->coded[row] = present;
     }
-    for (PZ_EACH_LANE(lanes)) {
-        PZ_CAT(or_symbol)(&warp->count[PZ_CAT(any)], any[PZ_SLOT]);
+    for (PZ_EACH_LANE(lanes))
         PZ_CAT(or_symbol)(&warp->count[PZ_CAT(not_all)], not_all[PZ_SLOT]);
-    }
     PZ_SYNC(lanes);
     return count;
 }
@@ -88,7 +147,7 @@ PZI_FN uint32_t PZ_CAT(survey)(PZ_LOCAL PZ_WARP *warp, uint32_t rows)
 PZI_FN void PZ_CAT(look)(PZ_LOCAL PZ_WARP *warp, uint32_t n, PZ_SHAPE *shape)
 {
     const uint32_t rows = PZ_CAT(rows_of)(n);
-    const uint32_t c = PZ_CAT(survey)(warp, rows);
+    const uint32_t c = PZ_CAT(survey)(warp, n);
     const PZ_SYMBOL any = PZ_CAT(ored)(&warp->count[PZ_CAT(any)]);
     const PZ_SYMBOL all = (PZ_SYMBOL)~PZ_CAT(ored)(&warp->count[PZ_CAT(not_all)]);
     uint64_t differing;
@@ -128,37 +187,29 @@ PZI_FN struct PZ_CAT(sample) PZ_CAT(sample_of)(uint32_t n)
     return sample;
 }
 
-/* Number `i` of the symbols of the sample. */
-PZI_FN uint32_t PZ_CAT(sampled_symbol)(const struct PZ_CAT(sample) * sample, uint32_t i)
-{
-    return (sample->first + i / PZ_N * sample->step) * PZ_N + i % PZ_N;
-}
-
-PZI_FN uint32_t PZ_CAT(is_coded)(PZ_LOCAL const PZ_WARP *warp, uint32_t i)
-{
-    return warp->coded[i / 32] >> (i % 32) & 1;
-}
-
-/* The largest exponent of the sample, how many are coded, whether one is negative. */
+/* The largest exponent of the sample, how many are coded, whether one is negative.  Zero symbols
+ * change neither the first nor the last. */
 PZI_FN void PZ_CAT(look_at_sample)(PZ_LOCAL PZ_WARP *warp, const struct PZ_CAT(sample) * sample,
                                    uint32_t e)
 {
     for (PZ_EACH_LANE(&warp->lanes)) {
-        uint32_t largest = 0, sampled = 0, negative = 0;
+        PZ_SYMBOL largest = 0, any = 0;
+        uint32_t sampled = 0;
 
-        for (uint32_t k = lane; k < sample->count * PZ_N; k += PZ_LANES) {
-            const uint32_t i = PZ_CAT(sampled_symbol)(sample, k);
-            const uint32_t exponent = PZ_CAT(exponent_in)(warp->chunk.symbol[i], e);
+        for (uint32_t k = 0; k < sample->count; k++)
+            for (uint32_t i = lane; i < PZ_N; i += PZ_LANES) {
+                const PZ_SYMBOL s =
+                    warp->chunk.symbol[(sample->first + k * sample->step) * PZ_N + i];
+                const PZ_SYMBOL size = (PZ_SYMBOL)(s << 1);
 
-            if (!PZ_CAT(is_coded)(warp, i))
-                continue;
-            sampled++;
-            largest = exponent > largest ? exponent : largest;
-            negative |= (uint32_t)(warp->chunk.symbol[i] >> (PZ_W - 1));
-        }
-        PZ_MAX32(&warp->count[PZ_CAT(largest)], largest);
+                any |= s;
+                largest = size > largest ? size : largest;
+            }
+        for (uint32_t k = lane; k < sample->count; k += PZ_LANES)
+            sampled += PZ_P(count)(PZ_CAT(coded_of)(warp, sample->first + k * sample->step));
+        PZ_MAX32(&warp->count[PZ_CAT(largest)], (uint32_t)(largest >> (PZ_W - e)));
         PZ_ADD32(&warp->count[PZ_CAT(sampled)], sampled);
-        PZ_OR32(&warp->count[PZ_CAT(negative)], negative);
+        PZ_OR32(&warp->count[PZ_CAT(negative)], (uint32_t)(any >> (PZ_W - 1)));
     }
     PZ_SYNC(&warp->lanes);
 }
@@ -170,13 +221,14 @@ PZI_FN void PZ_CAT(count_depths)(PZ_LOCAL PZ_WARP *warp, const struct PZ_CAT(sam
     const uint32_t largest = warp->count[PZ_CAT(largest)];
 
     for (PZ_EACH_LANE(&warp->lanes))
-        for (uint32_t k = lane; k < sample->count * PZ_N; k += PZ_LANES) {
-            const uint32_t i = PZ_CAT(sampled_symbol)(sample, k);
-            const uint32_t depth = largest - PZ_CAT(exponent_in)(warp->chunk.symbol[i], e);
+        for (uint32_t k = 0; k < sample->count; k++)
+            for (uint32_t q = lane; q < PZ_N; q += PZ_LANES) {
+                const uint32_t i = (sample->first + k * sample->step) * PZ_N + q;
+                const uint32_t depth = largest - PZ_CAT(exponent_in)(warp->chunk.symbol[i], e);
 
-            if (PZ_CAT(is_coded)(warp, i) && depth < PZI_DEPTHS)
-                PZ_ADD32(&warp->count[PZ_CAT(depth) + depth], 1);
-        }
+                if (depth < PZI_DEPTHS && (warp->coded[i / 32] >> i % 32 & 1))
+                    PZ_ADD32(&warp->count[PZ_CAT(depth) + depth], 1);
+            }
     PZ_SYNC(&warp->lanes);
 }
 

@@ -16,6 +16,7 @@
 enum {
     PZ_CAT(symbols) = PZ_CHUNK_BYTES * 8 / PZ_W,
     PZ_CAT(rows) = PZ_CAT(symbols) / 32,
+    PZ_CAT(lane_rows) = (PZ_CAT(rows) + PZ_LANES - 1) / PZ_LANES,
     PZ_CAT(row_room) = PZ_CAT(rows) * PZI_ROW_WORDS > PZ_CHUNK_BLOCKS *PZI_BLOCK_WORDS
                            ? PZ_CAT(rows) * PZI_ROW_WORDS
                            : PZ_CHUNK_BLOCKS *PZI_BLOCK_WORDS
@@ -25,12 +26,15 @@ PZ_WARP
 {
     struct pzi_lanes lanes;
     union {
+        pzi_quad quad[PZ_CHUNK_BYTES / 16];
         uint32_t word[PZ_CHUNK_BYTES / 4];
         uint8_t byte[PZ_CHUNK_BYTES];
         PZ_SYMBOL symbol[PZ_CHUNK_BYTES * 8 / PZ_W];
     } chunk;
     union { /* the payload, and zeros */
+        pzi_quad quad[PZ_CHUNK_BYTES / 16 + PZI_STREAM_SLACK / 4];
         uint32_t word[PZ_CHUNK_BYTES / 4 + PZI_STREAM_SLACK];
+        uint16_t half[PZ_CHUNK_BYTES / 2 + 2 * PZI_STREAM_SLACK];
         uint8_t byte[PZ_CHUNK_BYTES + 4 * PZI_STREAM_SLACK];
         PZ_SYMBOL symbol[PZ_CHUNK_BYTES * 8 / PZ_W]; /* for a while, before anything is written */
     } stream;
@@ -61,27 +65,60 @@ PZI_FN uint32_t PZ_CAT(word_of)(PZ_GLOBAL const uint8_t *from, uint32_t bytes, u
 PZI_FN void PZ_CAT(load)(PZ_LOCAL struct pzi_lanes *lanes, PZ_GLOBAL const uint8_t *from,
                          uint32_t bytes, PZ_LOCAL uint32_t *to, uint32_t words)
 {
-    const uint32_t aligned = ((uintptr_t)from & 3) == 0 ? bytes / 4 : 0;
-    PZ_GLOBAL const uint32_t *const whole = (PZ_GLOBAL const uint32_t *)from;
-
     for (PZ_EACH_LANE(lanes))
         for (uint32_t i = lane; i < words; i += PZ_LANES)
-            to[i] = i < aligned ? whole[i] : PZ_CAT(word_of)(from, bytes, i);
+            to[i] = PZ_CAT(word_of)(from, bytes, i);
     PZ_SYNC(lanes);
 }
 
-/* The other way round. */
-PZI_FN void PZ_CAT(store)(PZ_LOCAL struct pzi_lanes *lanes, PZ_LOCAL const uint32_t *from,
+/* A chunk, and zeros behind it. */
+PZI_FN void PZ_CAT(load_chunk)(PZ_LOCAL PZ_WARP *warp, PZ_GLOBAL const uint8_t *from,
+                               uint32_t bytes)
+{
+    const uint32_t quads = ((uintptr_t)from & 15) == 0 ? bytes / 16 : 0;
+
+    for (PZ_EACH_LANE(&warp->lanes)) {
+        for (uint32_t i = lane; i < quads; i += PZ_LANES)
+            warp->chunk.quad[i] = ((PZ_GLOBAL const pzi_quad *)from)[i];
+        for (uint32_t i = 4 * quads + lane; i < PZ_CHUNK_BYTES / 4; i += PZ_LANES)
+            warp->chunk.word[i] = PZ_CAT(word_of)(from, bytes, i);
+    }
+    PZ_SYNC(&warp->lanes);
+}
+
+/* A payload, to where it lies between multiples of 16 as it does in global memory; zeros are behind
+ * it.  Returns where it begins. */
+PZI_FN uint32_t PZ_CAT(load_payload)(PZ_LOCAL PZ_WARP *warp, PZ_GLOBAL const uint8_t *from,
+                                     uint32_t bytes)
+{
+    const uint32_t begin = (uint32_t)((uintptr_t)from & 15), end = begin + bytes;
+    const uint32_t first = begin == 0 ? 0 : 1, quads = end / 16;
+    PZ_GLOBAL const uint8_t *const zero = from - begin;
+
+    for (PZ_EACH_LANE(&warp->lanes)) {
+        const uint32_t last = 16 * quads + lane;
+
+        for (uint32_t i = first + lane; i < quads; i += PZ_LANES)
+            warp->stream.quad[i] = ((PZ_GLOBAL const pzi_quad *)zero)[i];
+        if (lane >= begin && lane < 16 * first && quads > 0)
+            warp->stream.byte[lane] = zero[lane];
+        warp->stream.byte[last] = last >= begin && last < end ? zero[last] : 0;
+    }
+    PZ_SYNC(&warp->lanes);
+    return begin;
+}
+
+/* Bytes of local memory, of which the first one is a multiple of 16, to anywhere. */
+PZI_FN void PZ_CAT(store)(PZ_LOCAL struct pzi_lanes *lanes, PZ_LOCAL const pzi_quad *from,
                           uint32_t bytes, PZ_GLOBAL uint8_t *to)
 {
-    const uint32_t aligned = ((uintptr_t)to & 3) == 0 ? bytes / 4 : 0;
-    PZ_GLOBAL uint32_t *const whole = (PZ_GLOBAL uint32_t *)to;
+    const uint32_t quads = ((uintptr_t)to & 15) == 0 ? bytes / 16 : 0;
 
     for (PZ_EACH_LANE(lanes)) {
-        for (uint32_t i = lane; i < aligned; i += PZ_LANES)
-            whole[i] = from[i];
-        for (uint32_t i = 4 * aligned + lane; i < bytes; i += PZ_LANES)
-            to[i] = (uint8_t)(from[i / 4] >> (i % 4 * 8));
+        for (uint32_t i = lane; i < quads; i += PZ_LANES)
+            ((PZ_GLOBAL pzi_quad *)to)[i] = from[i];
+        for (uint32_t i = 16 * quads + lane; i < bytes; i += PZ_LANES)
+            to[i] = ((PZ_LOCAL const uint8_t *)from)[i];
     }
     PZ_SYNC(lanes);
 }
@@ -93,6 +130,17 @@ PZI_FN void PZ_CAT(clear)(PZ_LOCAL struct pzi_lanes *lanes, PZ_LOCAL uint32_t *w
         for (uint32_t i = lane; i < count; i += PZ_LANES)
             words[i] = 0;
     PZ_SYNC(lanes);
+}
+
+PZI_FN void PZ_CAT(clear_stream)(PZ_LOCAL PZ_WARP *warp)
+{
+    pzi_quad zero;
+
+    zero.x = zero.y = zero.z = zero.w = 0;
+    for (PZ_EACH_LANE(&warp->lanes))
+        for (uint32_t i = lane; i < PZ_CHUNK_BYTES / 16 + PZI_STREAM_SLACK / 4; i += PZ_LANES)
+            warp->stream.quad[i] = zero;
+    PZ_SYNC(&warp->lanes);
 }
 
 /* ---- Planes --------------------------------------------------------------------------------- */
@@ -212,6 +260,36 @@ PZI_FN PZ_WIDE PZ_CAT(take_plane)(PZ_LOCAL const PZ_WARP *warp, uint32_t at)
 #endif
 }
 
+/* Where the planes of block b are, its quotients lie for a while: of N bits for each l = 1 .. 6,
+ * which symbols have l or more. */
+PZI_FN PZ_LOCAL uint32_t *PZ_CAT(quotient)(PZ_LOCAL PZ_WARP *warp, uint32_t b, uint32_t l)
+{
+    enum { WORDS = (PZ_N + 31) / 32 };
+
+    return warp->planes.word + b * PZI_BLOCK_WORDS + l * WORDS;
+}
+
+PZI_FN PZ_WIDE PZ_CAT(quotient_plane)(PZ_LOCAL PZ_WARP *warp, uint32_t b, uint32_t l)
+{
+    PZ_LOCAL const uint32_t *const word = PZ_CAT(quotient)(warp, b, l);
+
+#if PZ_W == 8
+    return pzi_p128_of(word[0] | (uint64_t)word[1] << 32, word[2] | (uint64_t)word[3] << 32);
+#elif PZ_W == 16
+    return word[0] | (uint64_t)word[1] << 32;
+#else
+    return word[0];
+#endif
+}
+
+PZI_FN void PZ_CAT(keep_quotient)(PZ_LOCAL PZ_WARP *warp, uint32_t b, uint32_t l, PZ_WIDE plane)
+{
+    PZ_LOCAL uint32_t *const word = PZ_CAT(quotient)(warp, b, l);
+
+    for (uint32_t i = 0; i < PZ_N; i += 32)
+        word[i / 32] = (uint32_t)(PZ_P(piece)(plane, i / 64) >> i % 64);
+}
+
 /* Symbols of block b that exist, if there are n. */
 PZI_FN PZ_WIDE PZ_CAT(existing)(uint32_t n, uint32_t b)
 {
@@ -246,6 +324,12 @@ PZI_FN PZ_WIDE PZ_CAT(coded_of)(PZ_LOCAL const PZ_WARP *warp, uint32_t b)
 #else
     return coded[b / 2] >> (b % 2 * 16) & 0xffff;
 #endif
+}
+
+/* A lane has the rows from this number on; there may be fewer. */
+PZI_FN uint32_t PZ_CAT(first_row)(uint32_t lane)
+{
+    return lane * PZ_CAT(lane_rows);
 }
 
 /* ---- Faults --------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 enum {
     PZI_ROW_WORDS = 9,    /* of 32 bytes: lanes that have a row each meet in no bank */
     PZI_BLOCK_WORDS = 33, /* of a transposed block: the same for blocks */
-    PZI_STREAM_SLACK = 4, /* words behind a payload that may be read */
+    PZI_STREAM_SLACK = 8, /* words of a payload's place beside it: 15 bytes before, 16 behind */
     PZI_COUNTERS = 24,
     PZI_LEVELS = 6, /* of format 2: bits of a codeword */
     PZI_ESCAPE = 10,
@@ -112,12 +112,32 @@ PZI_FN void pzi_put_bits(PZ_LOCAL uint32_t *words, uint32_t at, uint64_t value, 
         PZ_OR32(&words[at / 32 + 2], (uint32_t)(value >> (64 - shift)));
 }
 
+/* 32 bits of two words from bit `shift` < 32 on. */
+PZI_FN uint32_t pzi_between(uint32_t low, uint32_t high, uint32_t shift)
+{
+    return (uint32_t)((low | (uint64_t)high << 32) >> shift);
+}
+
+/* Of the bytes of low, 0 to 3, and of high, 4 to 7, those that the digits of `which` name, the last
+ * digit for the first byte. */
+PZI_FN uint32_t pzi_bytes_of(uint32_t low, uint32_t high, uint32_t which)
+{
+#ifdef __CUDACC__
+    return __byte_perm(low, high, which);
+#else
+    uint32_t result = 0;
+
+    for (uint32_t k = 0; k < 4; k++)
+        result |= ((which >> (4 * k) & 4 ? high : low) >> (which >> (4 * k) & 3) * 8 & 0xff)
+                  << (8 * k);
+    return result;
+#endif
+}
+
 /* 32 or 64 bits from bit `at` on. */
 PZI_FN uint32_t pzi_bits32(PZ_LOCAL const uint32_t *words, uint32_t at)
 {
-    const uint64_t pair = words[at / 32] | (uint64_t)words[at / 32 + 1] << 32;
-
-    return (uint32_t)(pair >> at % 32);
+    return pzi_between(words[at / 32], words[at / 32 + 1], at % 32);
 }
 
 PZI_FN uint64_t pzi_bits64(PZ_LOCAL const uint32_t *words, uint32_t at)
@@ -203,7 +223,22 @@ PZI_FN uint64_t pzi_running_sum(PZ_LOCAL struct pzi_lanes *lanes, uint64_t *x)
     return total;
 }
 
-/* x as a row of a matrix of 32 x 32 bits in each lane; then its column. */
+/* And without. */
+PZI_FN uint64_t pzi_scan64(PZ_LOCAL struct pzi_lanes *lanes, uint64_t *x)
+{
+    PZ_LANE_VAR(uint64_t, own);
+    uint64_t total;
+
+    for (PZ_EACH_LANE(lanes))
+        own[PZ_SLOT] = x[PZ_SLOT];
+    total = pzi_running_sum(lanes, x);
+    for (PZ_EACH_LANE(lanes))
+        x[PZ_SLOT] -= own[PZ_SLOT];
+    return total;
+}
+
+/* x as a row of a matrix of 32 x 32 bits in each lane; then its column.  Of two lanes the first
+ * gives away the upper bits of each 2 * step, the second the lower ones. */
 PZI_FN void pzi_transpose32(PZ_LOCAL struct pzi_lanes *lanes, uint32_t *x)
 {
     PZ_LANE_VAR(uint32_t, other);
@@ -212,10 +247,11 @@ PZI_FN void pzi_transpose32(PZ_LOCAL struct pzi_lanes *lanes, uint32_t *x)
     for (uint32_t step = 16; step > 0; step /= 2, mask ^= mask << step) {
         PZ_SHUFFLE(lanes, other, x, lane ^ step);
         for (PZ_EACH_LANE(lanes)) {
-            if (lane & step)
-                x[PZ_SLOT] = (x[PZ_SLOT] & ~mask) | (other[PZ_SLOT] & ~mask) >> step;
-            else
-                x[PZ_SLOT] = (x[PZ_SLOT] & mask) | (other[PZ_SLOT] & mask) << step;
+            const uint32_t is_second = lane & step, keep = is_second ? ~mask : mask;
+            const uint32_t up = is_second ? 32 - step : step;
+
+            x[PZ_SLOT] = (x[PZ_SLOT] & keep) |
+                         (pzi_between(other[PZ_SLOT], other[PZ_SLOT], 32 - up) & ~keep);
         }
     }
 }
