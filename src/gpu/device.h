@@ -4,6 +4,7 @@
 #define PZI_GPU_DEVICE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "planezip/gpu.h"
 
@@ -74,9 +75,10 @@ struct pz_gpu {
     const struct pzi_backend *backend;
     void *device; /* of the back end */
     pz_gpu_info info;
-    pthread_mutex_t lock; /* of programs */
+    pthread_mutex_t lock; /* of programs that are not loaded yet */
     struct pzi_program programs[PZI_PROGRAMS];
-    void *tables; /* in device memory */
+    atomic_bool loaded[PZI_PROGRAMS]; /* those that nobody changes any more */
+    void *tables;                     /* in device memory */
 };
 
 /* Starts a kernel of a job with a group for each task, or as many as the device or the job allows.

@@ -125,18 +125,32 @@ static pz_status load_codec(pz_gpu *gpu, pz_mode mode, bool is_decoder, struct p
     return gpu->backend->load(gpu, pzi_gpu_source, options, 3, names, 1, program, diag);
 }
 
-/* Loads what is not there yet of a direction. */
-static pz_status prepare(pz_gpu *gpu, pz_mode mode, bool is_decoder, pz_diag *diag)
+/* With the lock. */
+static pz_status load_missing(pz_gpu *gpu, pz_mode mode, bool is_decoder, pz_diag *diag)
 {
-    struct pzi_program *const places = &gpu->programs[PZI_PLACES];
-    struct pzi_program *const codec = &gpu->programs[program_of(mode, is_decoder)];
+    const unsigned codec = program_of(mode, is_decoder);
     pz_status status = PZ_OK;
 
+    if (!gpu->loaded[PZI_PLACES])
+        status = load_places(gpu, &gpu->programs[PZI_PLACES], diag);
+    gpu->loaded[PZI_PLACES] = status == PZ_OK;
+    if (status != PZ_OK || gpu->loaded[codec])
+        return status;
+    status = load_codec(gpu, mode, is_decoder, &gpu->programs[codec], diag);
+    gpu->loaded[codec] = status == PZ_OK;
+    return status;
+}
+
+/* Loads what is not there yet of a direction.  Who needs nothing does not wait for others that
+ * compile. */
+static pz_status prepare(pz_gpu *gpu, pz_mode mode, bool is_decoder, pz_diag *diag)
+{
+    pz_status status;
+
+    if (gpu->loaded[PZI_PLACES] && gpu->loaded[program_of(mode, is_decoder)])
+        return PZ_OK;
     pthread_mutex_lock(&gpu->lock);
-    if (places->program == NULL)
-        status = load_places(gpu, places, diag);
-    if (status == PZ_OK && codec->program == NULL)
-        status = load_codec(gpu, mode, is_decoder, codec, diag);
+    status = load_missing(gpu, mode, is_decoder, diag);
     pthread_mutex_unlock(&gpu->lock);
     return status;
 }
