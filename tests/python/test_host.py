@@ -110,6 +110,16 @@ if torch:
             with mock.patch.object(Played, "join", join), self.assertRaises(AssertionError):
                 self.check_same(plan="swap")
 
+        def test_peak_is_within_the_budget(self):
+            model, step = test_offload.Peaks.steps(self)
+            around = self.offload(model, "50%", groups=2)
+            run = around(step)
+            run(), run()
+            peak = test_offload.peak_bytes(run)
+            self.assertEqual(around.report().problems, ())
+            self.assertGreater(around.report().seen["swapped"], 0)
+            self.assertLess(peak, 1.05 * around.report().budget_bytes)
+
         def test_no_room(self):
             around = self.offload(host_budget=65536, plan="swap")
             with self.assertLogs("planezip", "WARNING") as logs:
@@ -141,5 +151,7 @@ if torch:
                 planezip.torch.offload(tier="host")
             with self.assertRaisesRegex(ValueError, "take tier 'memory' on the CPU"):
                 memory_of("host", "cpu", None)
+            with self.assertRaisesRegex(ValueError, "leave out link"):
+                planezip.torch.offload(tier="host", link="1GB/s")
             with self.assertRaisesRegex(ValueError, "leave out device"):
                 memory_of("memory", "cuda", None)

@@ -7,7 +7,7 @@ from ._offload import Offload
 
 def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_budget=None,
             link=None, codec="planezip2", plan="auto", drops=True, seed=0,
-            log=True, device=None):
+            log=True, device=None, groups=None):
     """A context, and decorator, for training steps that keep saved tensors within a budget.
 
         offload = planezip.torch.offload(model, budget="50%")
@@ -34,12 +34,13 @@ def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_bu
     the rest, "keep" keeps all, without a plan; the path of a plan, or a function from the trace to
     one, both as dictionaries.
     drops: whether a plan may drop tensors, to compute them again.
-    device: of tier "host", as torch takes it; None for that of the model.
+    device: of tier "host", as torch takes it; None for that of the model.  groups: at most so many
+    warps code and move tensors at a time, for room beside the computation; None for no limit.
     seed: of the planner.  log: tell about plans through logging, logger "planezip".
     """
     return Offload(model, budget, tier=tier, directory=directory, host_budget=host_budget,
                    link=link, codec=codec, plan=plan, drops=drops, seed=seed, log=log,
-                   device=device)
+                   device=device, groups=groups)
 
 
 __all__ = ["Offload", "offload"]

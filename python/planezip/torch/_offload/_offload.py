@@ -42,17 +42,20 @@ class Offload:
     """
 
     def __init__(self, model, budget, *, tier, directory, host_budget, link, codec, plan, drops,
-                 seed, log, device):
+                 seed, log, device, groups):
         if tier not in TIERS:
             raise ValueError(f"planezip: tier is {tier!r}; known are {', '.join(TIERS)}")
         if tier == "disk" and directory is None:
             raise ValueError("planezip: tier 'disk' needs a directory; give directory=...")
+        if tier == "host" and link is not None:
+            raise ValueError("planezip: tier 'host' has a link of its own; leave out link")
         self.budget, self.seed, self.log = parse_budget(budget), seed, log
         self.plan_option, self.drops = plan_source(plan), drops
         host = parse_bytes("host_budget", host_budget) if host_budget is not None else None
         self.persistent = Persistent(model)
         self.store = Store(tier, memory_of(tier, device, model), directory=directory,
-                           host_budget=host, link=parse_rate(link), codec=codec)
+                           host_budget=host, link=parse_rate(link), codec=codec,
+                           groups=groups)
         self.schedules = [Schedule(Action.KEEP)] if plan == "keep" else None
         self.planned, self.measured = [], None # of each pass; the platform
         self.profile, self.refused = None, set() # the step that was, ids of its calls

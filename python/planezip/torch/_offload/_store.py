@@ -22,7 +22,7 @@ class Store:
     """An engine.  memory: where the tensors are, as memory_of() tells; closed with the store."""
 
     def __init__(self, tier, memory, *, directory=None, host_budget=None, link=0,
-                 codec="planezip2", queue=QUEUE_BYTES):
+                 codec="planezip2", queue=QUEUE_BYTES, groups=None):
         self.tier, self.link, self.codec, self.queue = tier, link, codec, queue
         self.memory = memory
         self.pool = Pool(host_budget or MEMORY_BYTES, mapping=16 << 20, device=memory.gpu) \
@@ -31,7 +31,8 @@ class Store:
                              disk_bytes=(host_budget or 0) if tier == "disk" else 0,
                              codec=codec or "planezip2", bypass="auto" if codec else "always",
                              link=(link, link), queue=(1 << 62, 1 << 62), device=memory.gpu,
-                             segment=SEGMENT_BYTES.get(tier, 0), join=memory.join)
+                             segment=SEGMENT_BYTES.get(tier, 0), groups=groups or 0,
+                             join=memory.join)
         self.lock = threading.RLock()
         self.leaving = collections.deque() # payloads, first in, first out
         self.leaving_bytes = 0
