@@ -112,11 +112,11 @@ def peaks(name, mib):
     assert os.path.getsize("large.ibp") < 0.6 * os.path.getsize(name)
     assert os.system(f"cmp {name} large.again") == 0
     return found
-small, large = peaks("small", 16), peaks("large", 64)
+small, large = peaks("small", 8), peaks("large", 32)
 print(small, large)
-assert all(more < less + 6144 for less, more in zip(small, large))
+assert all(more < less + 4096 for less, more in zip(small, large))
 END
-check "memory for files of 16 and 64 MiB" python3 peaks.py
+check "memory for files of 8 and 32 MiB" python3 peaks.py
 rm -f small large large.*
 
 # A file that cannot be written to its end leaves nothing behind, not even under another name.

@@ -24,6 +24,8 @@ MUTANTS = (
     ("dialect.h", "#define PZ_SHUFFLE(lanes, to, x, source)          \\\n    do {                "
      "                          \\\n        const uint32_t lane = PZ_THIS_LANE;", "PZ_SYNC_WARP();",
      ""),
+    ("ibp_unpack.h", "pzi_ibp_fill(", "PZ_SYNC(&warp->lanes);", ""),
+    ("ibp_pack.h", "pzi_ibp_flush(", "PZ_SYNC(&warp->lanes);", ""),
     ("words.h", "pzi_transpose32(", "lane ^ step", "lane ^ 1"),
     ("words.h", "pzi_scan(", "lane - step", "lane + step"),
     ("words.h", "pzi_running_sum(", "PZ_LANES - 1", "0"),

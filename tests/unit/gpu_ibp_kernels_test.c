@@ -133,6 +133,55 @@ TEST(rows_are_those_of_the_cpu)
     }
 }
 
+/* A row at every place within a piece, packed, raw, or of nothing but invariant bits. */
+static void check_places(const pz_ibp_shape *shape, uint8_t mask)
+{
+    const size_t R = (size_t)shape->row_elements * (shape->width_bits / 8);
+    uint8_t *const masks = malloc(2 * R), *const values = masks + R;
+    pz_ibp_table *table = NULL;
+    struct rng rng = {R};
+
+    memset(masks, mask, R);
+    memset(values, 0, R);
+    CHECK_EQ_U64(pz_ibp_table_new(shape, masks, values, &table), PZ_OK);
+    pz_gpu_ibp_table_fill(table, image);
+    for (size_t skew = 0; skew < 128 && test_failures == 0; skew += R < 4096 ? 1 : 13) {
+        uint64_t offsets[2] = {0, 0}, bad;
+        const pz_ibp_rows rows = {.size = sizeof rows,
+                                  .table = table,
+                                  .data = expected + skew,
+                                  .count = 1,
+                                  .data_bytes = R,
+                                  .offsets = offsets};
+
+        TEST_CONTEXT("w %u, b %u, E %u, mask %u, skew %zu", shape->width_bits, shape->group_bits,
+                     (unsigned)shape->row_elements, mask, skew);
+        rng_fill(&rng, raw, R);
+        for (size_t i = 0; i < R; i++)
+            raw[i] &= (uint8_t)(i % 199 == skew ? 0xff : ~mask);
+        CHECK_EQ_U64(pz_ibp_condense(NULL, table, raw, 0, 1, expected + skew, R, offsets), PZ_OK);
+        CHECK_EQ_U64(unpack(&rows, NULL, 0, 1, back, &bad), PZ_OK);
+        CHECK_MEM(back, raw, R);
+    }
+    pz_ibp_table_free(table);
+    free(masks);
+}
+
+TEST(every_place_and_the_smallest_rows)
+{
+    static const pz_ibp_shape shapes[] = {{8, 8, 1},    {8, 16, 3},    {8, 512, 5},
+                                          {16, 16, 33}, {64, 512, 16}, {32, 32, 256},
+                                          {8, 8, 5000}, {16, 16, 4097}};
+
+    for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        groups = 1;
+        order = (enum lanes_order)(i % LANES_ORDERS);
+        check_places(&shapes[i], 0);
+        check_places(&shapes[i], 0x71);
+        check_places(&shapes[i], 0xff);
+    }
+}
+
 /* ---- Damage --------------------------------------------------------------------------------- */
 
 /* Any bytes as a row, with nothing around them that may be touched. */
