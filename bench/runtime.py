@@ -2,21 +2,24 @@
 
     python bench/runtime.py --directory /var/tmp [--short] [--results FOLDER]
 
-Each way to train has a process of its own, forked from one, and they take turns, step by step, so
-that they meet the same machine; times are medians of forward and backward passes.  Losses must be
-those of plain training, bit for bit.
+Each way to train has a process of its own, forked from one, and all of a model take turns, step by
+step, so that they meet the same machine; times are medians of forward and backward passes.  Losses
+and parameters must be those of plain training, bit for bit.  The processes of a model are there at
+once, and take 12 GB.
 
 - "peak": the most that PyTorch's allocator had given out during a step, above what it had before
   it, as its own events tell.  Gradients of parameters stay between steps and are no part of it.
 - "resident": the most that the process had in its timed steps, seen from outside, above what it
   had when its model and optimizer were there.
-- Behind an emulated link the tier is memory that stands for the other side, and is in "resident".
+- Plain training and checkpoints know no tier.  Behind an emulated link it is memory that stands for
+  the other side, and is in "resident".
 - "predicted": the simulator's time of the plan, on this machine as a profile step measured it.
 
 Needs PyTorch, torchvision and transformers, and planezip.
 """
 import argparse
 import functools
+import hashlib
 import json
 import multiprocessing
 import os
@@ -36,6 +39,7 @@ sys.path += [str(ROOT / "tests/python"), str(ROOT / "python")]
 import planezip.torch # noqa: E402
 import training # noqa: E402
 from planezip._engine import Engine, Pool # noqa: E402
+from planezip.torch._offload._step import Step # noqa: E402
 from planezip.torch._offload._tape import Role, Script, Tape # noqa: E402
 from planezip.torch._recorder import Recorder # noqa: E402
 
@@ -47,7 +51,7 @@ TASKS = {
     "resnet50": training.Task(training.TASKS["resnet50"].build, training.images(8, 112, 10),
                               training.classify),
     "gpt2": training.Task(lambda: training.gpt2(4, 768, 12, TOKENS, VOCABULARY),
-                          lambda: torch.randint(0, VOCABULARY, (3, TOKENS)), training.next_token),
+                          lambda: torch.randint(0, VOCABULARY, (2, TOKENS)), training.next_token),
 }
 SHORT = {"gpt2": training.TASKS["gpt2"]}
 MIB = 1 << 20
@@ -104,21 +108,26 @@ def checkpoint_blocks(model):
         block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
 
 
-def ways(link, directory):
-    """All that are compared, as (name, budget, change of the model, wrapper of its step)."""
+def ways_anyway():
+    """What knows no tier, as (tier, name, budget, change of the model, wrapper of its step)."""
+    yield "", "plain", None, None, None
+    yield "", "checkpoint", None, checkpoint_blocks, None
+    yield "", "planned, nothing to do", "200%", None, within("200%", "planezip2", tier="memory")
+
+
+def within(budget, codec, **where):
+    return lambda model: planezip.torch.offload(model, budget, codec=codec, log=False, **where)
+
+
+def ways_to(link, directory):
+    """What goes to a tier, in the same form."""
     where = {"tier": "memory", "link": link} if link else {"tier": "disk", "directory": directory}
 
-    def within(budget, codec):
-        return lambda model: planezip.torch.offload(model, budget, codec=codec, log=False, **where)
-
-    yield "plain", None, None, None
-    yield "checkpoint", None, checkpoint_blocks, None
-    yield "hooks", None, None, lambda model: PlainSwaps(model, directory, link)
+    tier = link or "disk"
+    yield tier, "hooks", None, None, lambda model: PlainSwaps(model, directory, link)
     for budget in BUDGETS:
-        yield "planned, no codec", budget, None, within(budget, None)
-        yield "planned", budget, None, within(budget, "planezip2")
-    if not link:
-        yield "planned, nothing to do", "200%", None, within("200%", "planezip2")
+        yield tier, "planned, no codec", budget, None, within(budget, None, **where)
+        yield tier, "planned", budget, None, within(budget, "planezip2", **where)
 
 
 class Training:
@@ -150,6 +159,13 @@ class Training:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=False)
         return seconds, loss.item()
+
+    def parameters(self):
+        """A digest of all bits that training has made."""
+        digest = hashlib.sha256()
+        for tensor in self.model.state_dict().values():
+            digest.update(tensor.contiguous().view(-1).view(torch.uint8).numpy())
+        return digest.hexdigest()
 
     def peak(self):
         """The most bytes that the allocator gave out in a step."""
@@ -191,8 +207,9 @@ def serve(pipe, task, change, wrap):
 class Way:
     """A process, as its parent sees it."""
 
-    def __init__(self, task, name, budget, change, wrap):
-        self.name, self.budget, self.times, self.losses = name, budget, [], []
+    def __init__(self, task, tier, name, budget, change, wrap):
+        self.tier, self.name, self.budget = tier, name, budget
+        self.times, self.losses = [], []
         context = multiprocessing.get_context("fork")
         self.pipe, end = context.Pipe()
         self.process = context.Process(target=serve, args=(end, task, change, wrap), daemon=True)
@@ -223,24 +240,27 @@ class Way:
         """What there is to tell of it."""
         resident = self.resident("VmHWM") - self.base
         times = [seconds * 1e9 for seconds in self.times[WARM_UP:]]
-        return {"way": self.name, "budget": self.budget, "peak_bytes": self.ask("peak"),
+        made, report = self.ask("parameters"), self.ask("report")
+        return {"tier": self.tier, "way": self.name, "budget": self.budget,
                 "resident_bytes": resident, "step_ns": statistics.median(times),
-                "fastest_ns": min(times), "losses": self.losses, **self.ask("report")}
+                "fastest_ns": min(times), "losses": self.losses, "parameters": made, **report,
+                "peak_bytes": self.ask("peak")}
 
     def end(self):
         self.pipe.send(None)
         self.process.join()
 
 
-def measure(name, task, link, options):
-    """Rows of one model and link."""
-    compared = [Way(task, *way) for way in ways(link, options.directory)]
+def measure(name, task, links, options):
+    """Rows of one model."""
+    compared = [Way(task, *way) for way in (
+        *ways_anyway(), *(way for link in links for way in ways_to(link, options.directory)))]
     for i in range(WARM_UP + options.steps):
         for way in compared:
             if i == WARM_UP:
                 way.forget_most()
             way.step()
-    rows = [{"model": name, "tier": link or "disk", **way.row()} for way in compared]
+    rows = [{"model": name, **way.row()} for way in compared]
     for way in compared:
         way.end()
     return rows
@@ -282,12 +302,19 @@ def overheads(count=1000):
             run()
 
     kept = planezip.torch.offload(None, plan="keep", log=False)
+
+    def beside():
+        with Step(kept.store, kept.schedules, kept.persistent):
+            run()
+
     plain = fastest(run)
     saved = (fastest(kept(run)) - plain) / count
+    beside_swaps = (fastest(beside) - plain) / count
     profile = (fastest(profiled) - plain) / sum(len(one.ops) for one in recorder.passes)
     tape = (fastest(recorded) - plain) / count
     kept.close()
-    return {"saved_us": saved * 1e6, "profiled_us": profile * 1e6, "recorded_us": tape * 1e6}
+    return {"saved_us": saved * 1e6, "beside_us": beside_swaps * 1e6,
+            "profiled_us": profile * 1e6, "recorded_us": tape * 1e6}
 
 # ---- What is told ----
 
@@ -313,8 +340,13 @@ def cells(row, plain):
 
 def table(rows):
     """All rows as texts."""
-    plain = {(row["model"], row["tier"]): row for row in rows if row["way"] == "plain"}
-    return [cells(row, plain[row["model"], row["tier"]]) for row in rows]
+    plain = plain_of(rows)
+    return [cells(row, plain[row["model"]]) for row in rows]
+
+
+def plain_of(rows):
+    """The row of plain training, by model."""
+    return {row["model"]: row for row in rows if row["way"] == "plain"}
 
 
 def verdicts(rows):
@@ -324,7 +356,7 @@ def verdicts(rows):
             continue
         for other in rows:
             if (other["way"] in ("checkpoint", "hooks", "planned, no codec")
-                    and (other["model"], other["tier"]) == (row["model"], row["tier"])
+                    and other["model"] == row["model"] and other["tier"] in ("", row["tier"])
                     and other["budget"] in (None, row["budget"])
                     and other["peak_bytes"] <= max(row["peak_bytes"], row["budget_bytes"])
                     and other["step_ns"] < row["step_ns"]):
@@ -334,13 +366,28 @@ def verdicts(rows):
                        f"{row['peak_bytes'] / MIB:.0f} MiB")
 
 
+def misses(rows):
+    """Where a plan is not what it promises; a line each."""
+    for row in rows:
+        where = f"{row['model']}, {row['tier'] or 'memory'}, {row['way']} {row['budget']}"
+        if row.get("budget_bytes") and row["peak_bytes"] > 1.05 * row["budget_bytes"]:
+            yield (f"{where}: a peak of {row['peak_bytes'] / MIB:.0f} MiB, "
+                   f"{row['peak_bytes'] / row['budget_bytes'] - 1:.0%} above the budget")
+        yield from (f"{where}: {problem}" for problem in row.get("problems", ()))
+        if row.get("predicted_ns"):
+            off = row["predicted_ns"] / row["step_ns"] - 1
+            if abs(off) > 0.15:
+                yield f"{where}: predicted {off:+.0%}"
+
+
 def is_same(rows):
-    """Whether all losses are those of plain training; says where they are not."""
-    plain = {(row["model"], row["tier"]): row["losses"] for row in rows if row["way"] == "plain"}
-    wrong = [row for row in rows if row["losses"] != plain[row["model"], row["tier"]]]
+    """Whether losses and parameters are those of plain training; says where they are not."""
+    plain = plain_of(rows)
+    wrong = [row for row in rows if any(row[what] != plain[row["model"]][what]
+                                        for what in ("losses", "parameters"))]
     for row in wrong:
-        print(f"bench: {row['model']}, {row['tier']}, {row['way']} {row['budget']}: losses differ "
-              "from plain training", file=sys.stderr)
+        print(f"bench: {row['model']}, {row['tier']}, {row['way']} {row['budget']}: not the bits "
+              "of plain training", file=sys.stderr)
     return not wrong
 
 
@@ -364,21 +411,25 @@ def markdown(result):
     direct = all(row.get("is_direct", True) for row in result["rows"] if row["tier"] == "disk")
     return "\n".join([
         "# Training within a budget", "", result["machine"] + ".", "",
-        "Medians of forward and backward passes, with losses that are the same, bit for bit; ways "
-        "take turns, step by", "step. Disk: " + ("past the page cache" if direct else
+        "Medians of forward and backward passes, with losses and parameters that are the same, bit "
+        "for bit; ways take turns,", "step by step. Disk: " + ("past the page cache" if direct else
                                                   "through the page cache") +
         ". Links are emulated. What is in the columns: `bench/runtime.py`. Made by", "", "```",
         "make bench-runtime", "```", "",
         *("| " + " | ".join(row) + " |" for row in rows), "",
         "Where another way with no higher peak is faster than the plan with the codec:", "",
         *([f"- {line}" for line in result["verdicts"]] or ["nowhere."]), "",
+        "Where a peak is more than 5 % above the budget, no plan fits, or the prediction is more "
+        "than 15 % off:", "",
+        *([f"- {line}" for line in result["misses"]] or ["nowhere."]), "",
         overhead_line(result), ""])
 
 
 def overhead_line(result):
-    return (f"A saved tensor that stays takes {result['saved_us']:.1f} us, an operator of a "
-            f"profile {result['profiled_us']:.1f} us,\none that is recorded, where a plan drops "
-            f"something, {result['recorded_us']:.1f} us.")
+    return (f"A saved tensor takes {result['saved_us']:.1f} us where nothing moves, one that stays "
+            f"where others are swapped\n{result['beside_us']:.1f} us, an operator of a profile "
+            f"{result['profiled_us']:.1f} us, one that is recorded, where a plan drops\nsomething, "
+            f"{result['recorded_us']:.1f} us.")
 
 
 def main():
@@ -394,14 +445,13 @@ def main():
     show(HEAD)
     rows = []
     for name, task in (SHORT if options.short else TASKS).items():
-        for link in LINKS[:2] if options.short else LINKS:
-            found = measure(name, task, link, options)
-            rows += found
-            for texts in table(found):
-                show(texts)
+        found = measure(name, task, LINKS[:2] if options.short else LINKS, options)
+        rows += found
+        for texts in table(found):
+            show(texts)
     result = {"machine": machine(options), "rows": rows, "verdicts": list(verdicts(rows)),
-              **overheads()}
-    for line in result["verdicts"]:
+              "misses": list(misses(rows)), **overheads()}
+    for line in (*result["verdicts"], *result["misses"]):
         print(line)
     print(overhead_line(result))
     if options.results:
