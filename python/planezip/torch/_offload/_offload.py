@@ -2,6 +2,7 @@
 import functools
 import json
 import logging
+import statistics
 import threading
 import time
 from collections import Counter
@@ -60,7 +61,8 @@ class Offload:
         self.planned, self.measured = [], None # of each pass; the platform
         self.profile, self.refused = None, set() # the step that was, ids of its calls
         self.script, self.audit = None, False # of what is dropped; whether it is yet to be trusted
-        self.steps = self.plans = self.paces = 0
+        self.steps = self.plans = 0
+        self.paces, self.pace = [], 1 # what operators take of what they took in the profile
         self.announced = not log
         self.current = self.owner = self.last = None
         self.span = (0, 0)
@@ -145,18 +147,19 @@ class Offload:
 
     def settle(self):
         """The first steps of a plan tell how long operators take by now: in a profile some run for
-        the first time, and in memory that is new.  The quickest step counts."""
+        the first time, and in memory that is new.  The median counts."""
         planners = [planned.planner for planned in self.planned]
-        if self.paces == SETTLING or not planners or not all(one and one.plan for one in planners):
+        if (len(self.paces) == SETTLING or not planners
+                or not all(one and one.plan for one in planners)):
             return
-        self.paces += 1
         waited = self.store.spent_ns("wait: memory") + self.store.spent_ns("wait: prefetch")
         codec = sum(one.report.codec_ns for one in planners)
         expected = sum(one.report.compute_ns + one.report.replay_ns for one in planners)
         pace = max(self.span[1] - self.span[0] - waited - codec, 1) / max(expected, 1)
-        if self.paces == 1 or pace < 1:
-            for one in planners:
-                one.change_pace(pace)
+        self.paces.append(self.pace * pace)
+        before, self.pace = self.pace, statistics.median(self.paces)
+        for one in planners:
+            one.change_pace(self.pace / before)
 
     def drifts(self):
         """Whether what came back from the tier has other ratios than its plan says, so that another
@@ -205,7 +208,7 @@ class Offload:
         self.schedules = [planned.schedule for planned in self.planned]
         needed = set().union(*(planned.needed for planned in self.planned))
         self.script = write_script(watch.calls.all, needed) if needed else None
-        self.audit, self.paces = bool(needed), 0
+        self.audit, self.paces, self.pace = bool(needed), [], 1
         self.plans += 1
         for planned in self.planned:
             if planned.problem and planned.model is not None:
