@@ -28,6 +28,29 @@ PZI_FN PZ_SYMBOL PZ_CAT(number)(PZ_LOCAL const PZ_SYMBOL *symbols, uint32_t n, u
     return (PZ_SYMBOL)((PZ_SYMBOL)(d << 1) ^ (PZ_SYMBOL)(0 - (d >> (PZ_W - 1))));
 }
 
+#if PZ_W == 16
+/* The numbers of symbols lane and lane + 32 of block b, which is whole, in mode D: two at a time in
+ * a word of which the upper half keeps nothing from the lower one. */
+PZI_FN uint32_t PZ_CAT(ordered_pair)(PZ_LOCAL const PZ_SYMBOL *symbols, uint32_t e, uint32_t first,
+                                     uint32_t second)
+{
+    const uint32_t pair = symbols[first] | (uint32_t)symbols[second] << 16;
+
+    return e != 0 ? pair ^ (pair >> 15 & 0x00010001u) * 0x7fff : pair;
+}
+
+PZI_FN uint32_t PZ_CAT(pack_differences)(PZ_LOCAL const PZ_SYMBOL *symbols, uint32_t e, uint32_t b,
+                                         uint32_t lane)
+{
+    const uint32_t i = b * PZ_N + lane, tops = 0x80008000u;
+    const uint32_t here = PZ_CAT(ordered_pair)(symbols, e, i, i + 32);
+    const uint32_t before = PZ_CAT(ordered_pair)(symbols, e, i == 0 ? 0 : i - 1, i + 31);
+    const uint32_t d = ((here | tops) - (before & ~tops)) ^ ((here ^ ~before) & tops);
+
+    return (d << 1 & 0xfffefffeu) ^ (d >> 15 & 0x00010001u) * 0xffff;
+}
+#endif
+
 /* Row `lane` of the matrix of the numbers of block b. */
 PZI_FN uint32_t PZ_CAT(pack_numbers)(PZ_LOCAL const PZ_SYMBOL *symbols, uint32_t n, uint32_t e,
                                      uint32_t differences, uint32_t b, uint32_t lane)
@@ -38,6 +61,10 @@ PZI_FN uint32_t PZ_CAT(pack_numbers)(PZ_LOCAL const PZ_SYMBOL *symbols, uint32_t
     row = (uint32_t)(PZ_CAT(number)(symbols, n, e, differences, b * PZ_N + lane % 16) >>
                      (lane / 16 * 32));
 #else
+#if PZ_W == 16
+    if (differences && (b + 1) * PZ_N <= n)
+        return PZ_CAT(pack_differences)(symbols, e, b, lane);
+#endif
     for (uint32_t q = 0; q < 32 / PZ_W; q++)
         row |= (uint32_t)PZ_CAT(number)(symbols, n, e, differences, b * PZ_N + 32 * q + lane)
                << (PZ_W * q);
@@ -115,23 +142,52 @@ PZI_FN uint32_t PZ_CAT(cut_of)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, uint32_
     return best;
 }
 
-/* Cost of mode I or D for the sample. */
+/* The least cost of block b, of every fourth cut. */
+PZI_FN uint32_t PZ_CAT(cost_of_cuts)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, uint32_t first)
+{
+    const uint32_t length = PZ_CAT(bit_length)(warp, b), least = length > 12 ? length - 12 : 0;
+    PZ_WIDE high = PZ_P(of)(0, 0);
+    uint32_t cost = length * PZ_N;
+
+    /* Below 0 k is large. */
+    for (uint32_t k = length - 1 - first; k < PZ_W && k >= least; k -= 4) {
+        const PZ_WIDE q0 = PZ_CAT(get_plane)(warp, b, k);
+        const PZ_WIDE q1 = PZ_CAT(plane_or_zero)(warp, b, k + 1);
+        const PZ_WIDE q2 = PZ_CAT(plane_or_zero)(warp, b, k + 2);
+        uint32_t with_k;
+
+        high = PZ_P(or)(high, PZ_CAT(plane_or_zero)(warp, b, k + 3));
+        with_k = PZ_N * (k + 1) + PZ_CAT(quotients_cost)(q0, q1, q2, high);
+        cost = with_k < cost ? with_k : cost;
+        high = PZ_P(or)(PZ_P(or)(high, q0), PZ_P(or)(q1, q2));
+    }
+    return cost;
+}
+
+/* Cost of mode I or D for the sample, which has at most 8 blocks: four lanes for each. */
 PZI_FN uint32_t PZ_CAT(numbers_cost)(PZ_LOCAL PZ_WARP *warp, PZ_LOCAL const PZ_SYMBOL *symbols,
                                      const struct PZ_CAT(sample) * sample, uint32_t n, uint32_t e,
                                      uint32_t differences)
 {
     PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
     PZ_LANE_VAR(uint32_t, cost);
+    PZ_LANE_VAR(uint32_t, other);
 
     PZ_CAT(number_planes)(warp, symbols, sample, n, e, differences);
     for (PZ_EACH_LANE(lanes)) {
         cost[PZ_SLOT] = 0;
-        if (lane < sample->count) {
-            (void)PZ_CAT(cut_of)(warp, sample->first + lane * sample->step, &cost[PZ_SLOT]);
-            cost[PZ_SLOT] += 8;
-        }
+        if (lane / 4 < sample->count)
+            cost[PZ_SLOT] =
+                8 + PZ_CAT(cost_of_cuts)(warp, sample->first + lane / 4 * sample->step, lane % 4);
     }
     PZ_SYNC(lanes);
+    for (uint32_t step = 1; step < 4; step *= 2) {
+        PZ_SHUFFLE(lanes, other, cost, lane ^ step);
+        for (PZ_EACH_LANE(lanes))
+            cost[PZ_SLOT] = other[PZ_SLOT] < cost[PZ_SLOT] ? other[PZ_SLOT] : cost[PZ_SLOT];
+    }
+    for (PZ_EACH_LANE(lanes))
+        cost[PZ_SLOT] = lane % 4 == 0 ? cost[PZ_SLOT] : 0;
     return pzi_scan(lanes, cost);
 }
 

@@ -187,29 +187,44 @@ PZI_FN struct PZ_CAT(sample) PZ_CAT(sample_of)(uint32_t n)
     return sample;
 }
 
+/* Word `lane` of a block of the sample, or 0 if there is no exponent in it: with symbols of 64 bits
+ * it is in every second word. */
+PZI_FN uint32_t PZ_CAT(sampled_word)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, uint32_t lane)
+{
+    return PZ_W < 64 || lane % 2 == 1 ? warp->chunk.word[b * 32 + lane] : 0;
+}
+
+enum {
+    PZ_CAT(word_symbols) = PZ_W < 64 ? 32 / PZ_W : 1,
+    PZ_CAT(word_bits) = PZ_W < 32 ? PZ_W : 32
+};
+
 /* The largest exponent of the sample, how many are coded, whether one is negative.  Zero symbols
  * change neither the first nor the last. */
 PZI_FN void PZ_CAT(look_at_sample)(PZ_LOCAL PZ_WARP *warp, const struct PZ_CAT(sample) * sample,
                                    uint32_t e)
 {
     for (PZ_EACH_LANE(&warp->lanes)) {
-        PZ_SYMBOL largest = 0, any = 0;
-        uint32_t sampled = 0;
+        uint32_t largest = 0, any = 0, sampled = 0;
 
-        for (uint32_t k = 0; k < sample->count; k++)
-            for (uint32_t i = lane; i < PZ_N; i += PZ_LANES) {
-                const PZ_SYMBOL s =
-                    warp->chunk.symbol[(sample->first + k * sample->step) * PZ_N + i];
-                const PZ_SYMBOL size = (PZ_SYMBOL)(s << 1);
+        for (uint32_t k = 0; k < sample->count; k++) {
+            const uint32_t word =
+                PZ_CAT(sampled_word)(warp, sample->first + k * sample->step, lane);
 
-                any |= s;
+            any |= word;
+            for (uint32_t q = 0; q < PZ_CAT(word_symbols); q++) {
+                const uint32_t size = word << (32 - (q + 1) * PZ_CAT(word_bits)) << 1;
+
                 largest = size > largest ? size : largest;
             }
+        }
         for (uint32_t k = lane; k < sample->count; k += PZ_LANES)
             sampled += PZ_P(count)(PZ_CAT(coded_of)(warp, sample->first + k * sample->step));
-        PZ_MAX32(&warp->count[PZ_CAT(largest)], (uint32_t)(largest >> (PZ_W - e)));
+        for (uint32_t shift = PZ_CAT(word_bits); shift < 32; shift *= 2)
+            any |= any << shift;
+        PZ_MAX32(&warp->count[PZ_CAT(largest)], largest >> (32 - e));
         PZ_ADD32(&warp->count[PZ_CAT(sampled)], sampled);
-        PZ_OR32(&warp->count[PZ_CAT(negative)], (uint32_t)(any >> (PZ_W - 1)));
+        PZ_OR32(&warp->count[PZ_CAT(negative)], any >> 31);
     }
     PZ_SYNC(&warp->lanes);
 }
@@ -220,15 +235,23 @@ PZI_FN void PZ_CAT(count_depths)(PZ_LOCAL PZ_WARP *warp, const struct PZ_CAT(sam
 {
     const uint32_t largest = warp->count[PZ_CAT(largest)];
 
-    for (PZ_EACH_LANE(&warp->lanes))
-        for (uint32_t k = 0; k < sample->count; k++)
-            for (uint32_t q = lane; q < PZ_N; q += PZ_LANES) {
-                const uint32_t i = (sample->first + k * sample->step) * PZ_N + q;
-                const uint32_t depth = largest - PZ_CAT(exponent_in)(warp->chunk.symbol[i], e);
+    for (PZ_EACH_LANE(&warp->lanes)) {
+        const uint32_t first = PZ_W < 64 ? lane * PZ_CAT(word_symbols) : lane / 2;
 
-                if (depth < PZI_DEPTHS && (warp->coded[i / 32] >> i % 32 & 1))
+        for (uint32_t k = 0; k < sample->count; k++) {
+            const uint32_t b = sample->first + k * sample->step, i = b * PZ_N + first;
+            const uint32_t word = PZ_CAT(sampled_word)(warp, b, lane);
+            const uint32_t coded = PZ_W < 64 || lane % 2 == 1 ? warp->coded[i / 32] >> i % 32 : 0;
+
+            for (uint32_t q = 0; q < PZ_CAT(word_symbols); q++) {
+                const uint32_t top = word << (32 - (q + 1) * PZ_CAT(word_bits));
+                const uint32_t depth = largest - (top << 1 >> (32 - e));
+
+                if (depth < PZI_DEPTHS && (coded >> q & 1))
                     PZ_ADD32(&warp->count[PZ_CAT(depth) + depth], 1);
             }
+        }
+    }
     PZ_SYNC(&warp->lanes);
 }
 
