@@ -733,7 +733,8 @@ class Drops(Case):
             scale.zero_()
             return middle.sigmoid().square()
 
-        self.gone(overwritten, torch.randn(5000))
+        seen = self.gone(overwritten, torch.randn(5000)).report().seen
+        self.assertGreater(seen["dropped"], 0)
 
     def test_function_of_the_user(self):
         class Cube(torch.autograd.Function):
@@ -746,7 +747,8 @@ class Drops(Case):
             def backward(ctx, gradient):
                 return 3 * gradient * ctx.saved_tensors[0]
 
-        self.gone(lambda x: Cube.apply(x.exp()), torch.randn(5000))
+        around = self.gone(lambda x: Cube.apply(x.exp()), torch.randn(5000))
+        self.assertGreater(around.report().seen["dropped"], 0)
 
     def test_not_the_same_when_computed_again(self):
         """The audit finds it, and the next plan lets it be."""
@@ -784,7 +786,10 @@ class Drops(Case):
             generator.manual_seed(3)
             return (x * torch.rand(5000, generator=generator)).exp().square()
 
-        self.gone(noisy, torch.randn(5000))
+        actions = {row["operator"]: row["action"]
+                   for row in self.gone(noisy, torch.randn(5000)).report().tensors}
+        self.assertIn("drop", actions.values())
+        self.assertEqual(actions["aten.rand.generator"], "swap")
 
     def test_other_operators_keep(self):
         """A step that takes another way keeps what it saves from there on, and is the same."""

@@ -16,6 +16,7 @@ import tempfile
 import textwrap
 import unittest
 import warnings
+from collections import Counter
 from pathlib import Path
 
 from support import needs, optional
@@ -127,6 +128,8 @@ class RandomModels(Case):
                 model.eval()(batch.detach())
                 model.train()
         if offload:
+            self.moved.update({(self.options(seed)["plan"], what): count
+                               for what, count in offload.report().seen.items()})
             offload.close()
         return [*losses, *model.buffers(), batch.grad, torch.get_rng_state(),
                 *(p.grad for p in model.parameters() if p.grad is not None)]
@@ -155,12 +158,17 @@ class RandomModels(Case):
         return loss.detach()
 
     def test_the_same_bits(self):
+        self.moved = Counter() # tensors by plan and by what happened to them
         for seed in random_seeds():
             with self.subTest(seed=seed):
                 plain, within = self.train(seed, False), self.train(seed, True)
                 self.assertEqual(len(plain), len(within))
                 self.assertEqual([i for i, (one, two) in enumerate(zip(plain, within))
                                   if not training.same(one, two)], [])
+        for plan in {self.options(seed)["plan"] for seed in random_seeds()}:
+            self.assertGreater(self.moved[plan, "swapped"], 0)
+            if plan == "drop":
+                self.assertGreater(self.moved[plan, "dropped"], 0)
 
 
 def perceptron(layers=6):
