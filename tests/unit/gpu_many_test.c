@@ -229,11 +229,32 @@ TEST(blocks_of_format_1)
         check_blocks(mode1_of(w, 0));
 }
 
-TEST(blocks_of_format_2)
+static void check_types(unsigned w)
 {
     open_device();
     for (unsigned type = 0; type < TYPES; type++)
-        check_blocks(mode2_of(type, PZ_LEVEL_NORMAL));
+        if (types[type].w == w)
+            check_blocks(mode2_of(type, PZ_LEVEL_NORMAL));
+}
+
+TEST(blocks_of_format_2_w8)
+{
+    check_types(8);
+}
+
+TEST(blocks_of_format_2_w16)
+{
+    check_types(16);
+}
+
+TEST(blocks_of_format_2_w32)
+{
+    check_types(32);
+}
+
+TEST(blocks_of_format_2_w64)
+{
+    check_types(64);
 }
 
 /* ---- Sizes, streams, data of models --------------------------------------------------------- */
