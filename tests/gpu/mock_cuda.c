@@ -1,8 +1,9 @@
 /* A driver of CUDA, and a compiler NVRTC, that play a GPU: kernels run as plain C
  * (support/lanes.h). As with a GPU nothing of a stream happens before somebody waits for it: so
- * whoever looks at a result too early, or takes back memory, is found out.  For one thread. */
+ * whoever looks at a result too early, or takes back memory, is found out.  Threads take turns. */
 #include "gpu/mock_cuda.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,22 @@
 #include "support/lanes.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* First in a function: one thread at a time is in any of these. */
+#define ALONE __attribute__((cleanup(unlock))) pthread_mutex_t *held = take_lock()
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static pthread_mutex_t *take_lock(void)
+{
+    pthread_mutex_lock(&lock);
+    return &lock;
+}
+
+static void unlock(pthread_mutex_t **held)
+{
+    pthread_mutex_unlock(*held);
+}
 
 enum {
     FAILED = 719, /* CUDA_ERROR_LAUNCH_FAILED */
@@ -79,7 +96,7 @@ static struct pin {
 } pins[PINS]; /* registered mappings */
 static struct stream default_stream = {NULL, &default_stream.first};
 static int context; /* stands for the one that there is */
-static void *current;
+static _Thread_local void *current;
 
 int cuInit(unsigned flags);
 int cuGetErrorString(int error, const char **text);
@@ -130,22 +147,26 @@ mock_cuda_forget mock_cuda_forget_follow;
 
 EXPORT void mock_cuda_counts_now(struct mock_cuda_counts *now)
 {
+    ALONE;
     *now = counts;
 }
 
 EXPORT void mock_cuda_fail_next(enum mock_cuda_failure next)
 {
+    ALONE;
     failure = next;
 }
 
 EXPORT void mock_cuda_fail_at_call(unsigned call, int lasts)
 {
+    ALONE;
     calls_until_failure = call;
     failure_lasts = lasts;
 }
 
 EXPORT void mock_cuda_forget_follow(unsigned follow)
 {
+    ALONE;
     follows_until_forgotten = follow;
 }
 
@@ -219,6 +240,7 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 
 EXPORT int cuDevicePrimaryCtxRetain(void **retained, int device)
 {
+    ALONE;
     (void)device;
     counts.contexts++;
     *retained = &context;
@@ -227,6 +249,7 @@ EXPORT int cuDevicePrimaryCtxRetain(void **retained, int device)
 
 EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
 {
+    ALONE;
     (void)device;
     counts.contexts--;
     return 0;
@@ -317,6 +340,7 @@ EXPORT int nvrtcDestroyProgram(void **program)
 
 EXPORT int cuModuleLoadData(void **module, const void *image)
 {
+    ALONE;
     struct module *made;
 
     if (current != &context)
@@ -331,6 +355,7 @@ EXPORT int cuModuleLoadData(void **module, const void *image)
 
 EXPORT int cuModuleUnload(void *module)
 {
+    ALONE;
     struct module *const self = module;
 
     while (self->functions != NULL) {
@@ -362,6 +387,7 @@ static bool has(const struct module *self, const char *name)
 
 EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
 {
+    ALONE;
     struct module *const self = module;
     struct function *made;
 
@@ -489,6 +515,7 @@ EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
                           unsigned block_x, unsigned block_y, unsigned block_z,
                           unsigned shared_bytes, void *stream, void **arguments, void **extra)
 {
+    ALONE;
     struct work *work;
 
     if (fails(MOCK_CUDA_LAUNCH))
@@ -507,6 +534,7 @@ EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
 
 EXPORT int cuMemcpyAsync(void *to, const void *from, size_t bytes, void *stream)
 {
+    ALONE;
     struct work *work;
 
     if (fails(MOCK_CUDA_NEVER))
@@ -522,6 +550,7 @@ EXPORT int cuMemcpyAsync(void *to, const void *from, size_t bytes, void *stream)
 
 EXPORT int cuStreamCreate(void **stream, unsigned flags)
 {
+    ALONE;
     struct stream *made;
 
     (void)flags;
@@ -536,6 +565,7 @@ EXPORT int cuStreamCreate(void **stream, unsigned flags)
 
 EXPORT int cuStreamDestroy_v2(void *stream)
 {
+    ALONE;
     empty(stream, false);
     free(stream);
     counts.streams--;
@@ -545,6 +575,7 @@ EXPORT int cuStreamDestroy_v2(void *stream)
 /* What fails is found when somebody waits; by then it is over. */
 EXPORT int cuStreamSynchronize(void *stream)
 {
+    ALONE;
     empty(stream != NULL ? stream : &default_stream, true);
     counts.waits++;
     return fails(MOCK_CUDA_NEVER) ? FAILED : 0;
@@ -552,6 +583,7 @@ EXPORT int cuStreamSynchronize(void *stream)
 
 EXPORT int cuEventCreate(void **event, unsigned flags)
 {
+    ALONE;
     (void)flags;
     if (fails(MOCK_CUDA_NEVER))
         return FAILED;
@@ -562,6 +594,7 @@ EXPORT int cuEventCreate(void **event, unsigned flags)
 
 EXPORT int cuEventRecord(void *event, void *stream)
 {
+    ALONE;
     struct event *const self = event;
     struct work *work;
 
@@ -578,6 +611,7 @@ EXPORT int cuEventRecord(void *event, void *stream)
 /* An event that was never recorded is nothing to wait for. */
 EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
+    ALONE;
     struct point *const point = ((struct event *)event)->point;
 
     if (flags != 0 || fails(MOCK_CUDA_NEVER))
@@ -592,6 +626,7 @@ EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 
 EXPORT int cuEventQuery(void *event)
 {
+    ALONE;
     const struct point *const point = ((struct event *)event)->point;
 
     if (fails(MOCK_CUDA_NEVER))
@@ -601,6 +636,7 @@ EXPORT int cuEventQuery(void *event)
 
 EXPORT int cuEventSynchronize(void *event)
 {
+    ALONE;
     struct event *const self = event;
 
     if (self->point != NULL)
@@ -611,6 +647,7 @@ EXPORT int cuEventSynchronize(void *event)
 
 EXPORT int cuEventElapsedTime(float *milliseconds, void *begin, void *end)
 {
+    ALONE;
     const struct point *const from = ((struct event *)begin)->point;
     const struct point *const to = ((struct event *)end)->point;
 
@@ -622,6 +659,7 @@ EXPORT int cuEventElapsedTime(float *milliseconds, void *begin, void *end)
 
 EXPORT int cuEventDestroy_v2(void *event)
 {
+    ALONE;
     let_go(((struct event *)event)->point);
     free(event);
     counts.events--;
@@ -652,21 +690,25 @@ static int release(void *memory)
 
 EXPORT int cuMemAlloc_v2(void **memory, size_t bytes)
 {
+    ALONE;
     return allocate(memory, bytes);
 }
 
 EXPORT int cuMemFree_v2(void *memory)
 {
+    ALONE;
     return release(memory);
 }
 
 EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
 {
+    ALONE;
     return flags == 3 ? allocate(memory, bytes) : INVALID_VALUE;
 }
 
 EXPORT int cuMemFreeHost(void *memory)
 {
+    ALONE;
     return release(memory);
 }
 
@@ -681,6 +723,7 @@ static struct pin *pin_of(const void *memory)
 
 EXPORT int cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
 {
+    ALONE;
     struct pin *const room = pin_of(NULL);
 
     if (current != &context || flags != 3 || bytes % 4096 != 0)
@@ -696,6 +739,7 @@ EXPORT int cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
 
 EXPORT int cuMemHostUnregister(void *memory)
 {
+    ALONE;
     struct pin *const pin = pin_of(memory);
 
     if (pin == NULL)

@@ -4,6 +4,7 @@
  * wrong. */
 #define _XOPEN_SOURCE 700
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -666,6 +667,84 @@ TEST(failures_at_every_call)
     for (unsigned lasts = 0; lasts < 2; lasts++)
         for (unsigned call = 1; call < 1000 && !check_failure(call, lasts != 0); call++)
             continue;
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+enum { THREADS = 3, ROUNDS = 6 };
+
+struct user {
+    pthread_t thread;
+    pz_engine *engine;
+    const uint8_t *tensor;
+    unsigned wrong;
+};
+
+/* There and back in a stream of its own; half of the tensors are freed under way. */
+static unsigned swap_once(const struct user *user, void *own, uint8_t *from, uint8_t *to,
+                          bool waits)
+{
+    static const size_t bytes = 2 * SEGMENT + 100;
+    pz_swap_options options = engines_tensor(from, bytes, 0);
+    uint8_t *const got = calloc(1, bytes);
+    pz_swap *swap = NULL;
+    unsigned wrong = 0;
+
+    options.stream = own;
+    wrong += pz_gpu_copy(gpu, own, from, user->tensor, bytes) != PZ_OK;
+    wrong += pz_swap_out(user->engine, &options, true, &swap) != PZ_OK;
+    wrong += pz_swap_join(swap, own) != PZ_OK;
+    wrong += pz_swap_in_on(swap, to, own, true) != PZ_OK;
+    wrong += pz_swap_join(swap, own) != PZ_OK;
+    wrong += pz_gpu_copy(gpu, own, got, to, bytes) != PZ_OK;
+    wrong += waits && pz_swap_wait(swap) != PZ_OK;
+    pz_swap_free(swap);
+    wrong += pz_gpu_wait(gpu, own) != PZ_OK;
+    wrong += memcmp(got, user->tensor, bytes) != 0;
+    free(got);
+    return wrong;
+}
+
+static void *use(void *arg)
+{
+    struct user *const user = arg;
+    void *own = NULL, *from = NULL, *to = NULL;
+
+    user->wrong += pz_gpu_stream_new(gpu, &own) != PZ_OK;
+    user->wrong += pz_gpu_alloc(gpu, PZ_GPU_DEVICE, TENSOR, &from) != PZ_OK;
+    user->wrong += pz_gpu_alloc(gpu, PZ_GPU_DEVICE, TENSOR, &to) != PZ_OK;
+    for (unsigned i = 0; i < ROUNDS && user->wrong == 0; i++)
+        user->wrong += swap_once(user, own, from, to, i % 2 == 0);
+    pz_gpu_free(gpu, PZ_GPU_DEVICE, from);
+    pz_gpu_free(gpu, PZ_GPU_DEVICE, to);
+    pz_gpu_stream_free(gpu, own);
+    return NULL;
+}
+
+TEST(several_threads)
+{
+    struct user users[THREADS];
+    pz_engine_options options;
+    pz_engine *engine;
+    pz_pool *pool;
+
+    open_device();
+    if (player() != NULL && !is_mock()) /* mock_opencl.c is for one thread */
+        return;
+    pool = pool_of(THREADS * 4 * TENSOR);
+    options = options_of(pool);
+    engine = engines_new(&options);
+    for (unsigned i = 0; i < THREADS; i++) {
+        users[i] = (struct user){.engine = engine, .tensor = data[i]};
+        CHECK(pthread_create(&users[i].thread, NULL, use, &users[i]) == 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(users[i].thread, NULL) == 0);
+        CHECK_EQ_U64(users[i].wrong, 0);
+    }
+    CHECK_EQ_U64(pz_engine_wait(engine), PZ_OK);
+    CHECK_EQ_U64(engines_stats(engine).swaps, 0);
+    close_engine(engine, pool);
 }
 
 /* A child has no device, and frees what it has inherited. */
