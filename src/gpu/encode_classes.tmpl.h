@@ -111,8 +111,8 @@ PZI_FN void PZ_CAT(put_bfloats)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shape, u
             record = (low & 0x7f7f7f7fu) | (words << 2 & 0x80808080u);
             if (shape->c - i < 4)
                 record &= (uint32_t)pzi_low_bits(8 * (shape->c - i));
-            warp->stream.half[(at + i) / 2] = (uint16_t)record;
-            warp->stream.half[(at + i) / 2 + 1] = (uint16_t)(record >> 16);
+            warp->stream.half_word[(at + i) / 2] = (uint16_t)record;
+            warp->stream.half_word[(at + i) / 2 + 1] = (uint16_t)(record >> 16);
         }
     PZ_SYNC(&warp->lanes);
 }

@@ -34,7 +34,7 @@ PZ_WARP
     union { /* the payload, and zeros */
         pzi_quad quad[PZ_CHUNK_BYTES / 16 + PZI_STREAM_SLACK / 4];
         uint32_t word[PZ_CHUNK_BYTES / 4 + PZI_STREAM_SLACK];
-        uint16_t half[PZ_CHUNK_BYTES / 2 + 2 * PZI_STREAM_SLACK];
+        uint16_t half_word[PZ_CHUNK_BYTES / 2 + 2 * PZI_STREAM_SLACK];
         uint8_t byte[PZ_CHUNK_BYTES + 4 * PZI_STREAM_SLACK];
         PZ_SYMBOL symbol[PZ_CHUNK_BYTES * 8 / PZ_W]; /* for a while, before anything is written */
     } stream;
