@@ -56,13 +56,14 @@ static void open_device(void)
 
 static uint8_t *mapping; /* the last one of the pool */
 static uint64_t mapping_bytes;
+static bool is_pageable;
 static unsigned warnings;
 
 static pz_status pin(void *user, void *memory, size_t bytes)
 {
     (void)user;
     mapping = memory;
-    return pz_gpu_pin(gpu, memory, bytes);
+    return is_pageable ? PZ_ERR_MEMORY : pz_gpu_pin(gpu, memory, bytes);
 }
 
 static void unpin(void *user, void *memory, size_t bytes)
@@ -629,16 +630,18 @@ static void try_transfer(pz_engine *engine)
 }
 
 /* Fails the calls one after the other; true if there was no such call. */
-static bool check_failure(unsigned call, bool lasts)
+static bool check_failure(unsigned call, bool lasts, pz_bypass bypass)
 {
     struct mock_cuda_counts before, after;
     pz_pool *const pool = pool_of(4 * TENSOR);
-    const pz_engine_options options = options_of(pool);
+    pz_engine_options options = options_of(pool);
     pz_engine *engine = NULL;
     pz_diag diag = {0};
     pz_status status;
 
-    TEST_CONTEXT("call %u%s", call, lasts ? " and all that follow" : "");
+    TEST_CONTEXT("call %u%s, bypass %u, pageable %d", call, lasts ? " and all that follow" : "",
+                 (unsigned)bypass, is_pageable);
+    options.bypass = bypass;
     copy(source, data[0], TENSOR);
     end();
     mock.count(&before);
@@ -664,9 +667,14 @@ TEST(failures_at_every_call)
     open_device();
     if (mock.library == NULL)
         return;
-    for (unsigned lasts = 0; lasts < 2; lasts++)
-        for (unsigned call = 1; call < 1000 && !check_failure(call, lasts != 0); call++)
+    for (unsigned i = 0; i < 6; i++) {
+        const pz_bypass bypass = i / 2 == 1 ? PZ_BYPASS_ALWAYS : PZ_BYPASS_NEVER;
+
+        is_pageable = i / 2 == 2;
+        for (unsigned call = 1; call < 1000 && !check_failure(call, i % 2 == 0, bypass); call++)
             continue;
+    }
+    is_pageable = false;
 }
 
 /* ---- Threads --------------------------------------------------------------------------------- */
