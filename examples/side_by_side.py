@@ -17,7 +17,8 @@ def options(text):
     """A parser of the options that all examples have."""
     parser = argparse.ArgumentParser(description=text.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--budget", default="50%", help="as 200MiB, or a share of the peak as 50%%")
-    parser.add_argument("--tier", choices=("memory", "disk"), default="memory")
+    parser.add_argument("--tier", choices=("memory", "disk", "host"), default="memory",
+                        help="host: with --device cuda")
     parser.add_argument("--directory", help="of tier disk")
     parser.add_argument("--link", help="emulate a link to the tier, as 1GB/s")
     parser.add_argument("--steps", type=int, default=10)
@@ -72,6 +73,7 @@ def compare(given, build, batch, loss):
     """Trains both ways, and prints what is the same and what it costs.  Exits with 1 if something
     is not the same."""
     offloads = []
+    torch.backends.cudnn.deterministic = True # or plain training is not the same twice
 
     def within(model):
         offloads.append(planezip.torch.offload(

@@ -4,7 +4,7 @@ it costs.
     python examples/train_gpt2.py --budget 50% --tier disk --directory /var/tmp
     python examples/train_gpt2.py --layers 12 --tokens 1024 --vocabulary 50257   # GPT-2 small
 
-Minutes on a CPU; on a GPU with --device cuda, where PlaneZip leaves tensors where they are for now.
+Minutes on a CPU; on a GPU with --device cuda --tier host, which nobody has tried yet.
 Needs transformers.
 """
 import side_by_side # first, as it sets how torch begins

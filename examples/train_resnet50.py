@@ -4,7 +4,7 @@ what it costs.
     python examples/train_resnet50.py --budget 50% --tier disk --directory /var/tmp
     python examples/train_resnet50.py --side 224 --batch 32 --link 1GB/s --tier memory
 
-Minutes on a CPU; on a GPU with --device cuda, where PlaneZip leaves tensors where they are for now.
+Minutes on a CPU; on a GPU with --device cuda --tier host, which nobody has tried yet.
 Needs torchvision.
 """
 import side_by_side # first, as it sets how torch begins
