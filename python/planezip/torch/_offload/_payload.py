@@ -7,6 +7,7 @@ import time
 import weakref
 
 import torch
+from torch.nn import Parameter
 
 MODIFIED = ("one of the variables needed for gradient computation has been modified by an inplace "
             "operation: {} {}, version {} was saved, it is at version {} now (planezip)")
@@ -22,7 +23,7 @@ def keep(tensor):
     """What autograd holds of a tensor that stays where it is: with the version that it must have
     when it comes back.  The tensor itself, if it is computed, would be a cycle through its graph.
     """
-    if type(tensor) is not torch.nn.Parameter:
+    if type(tensor) is not Parameter:
         tensor = tensor.detach()
     return tensor, tensor._version
 
