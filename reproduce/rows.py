@@ -11,10 +11,7 @@ Rows are word vectors, weights of linear layers, keys and values of a forward pa
 states as features of texts, vectors that are trained here, and counts of words.
 """
 import collections
-import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -22,25 +19,28 @@ from pathlib import Path
 
 import data
 import models
+import row_tables
 import safetensors.torch
 import tokenizers
 import torch
 import transformers
+from row_tables import Told
 from torch.nn import functional
 
-PROGRAM = os.environ.get("PLANEZIP", "build/planezip")
 LENGTH, BATCH = 256, 4
-LINK_BPS = 24e9 # PCIe 4
-CACHE_BYTES = 32 << 20 # memcpy of less is that of caches
+VECTORS = Told("8 %", "look-ups", 2.8)
+LANGUAGE = Told("up to 27 %", "inference", 1.24)
+FEATURES = Told("10 to 12 %", "training", 1.74)
+COUNTS = Told("9.7 x", "training", 1.74)
 TYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "u8": torch.uint8}
 
 
 @dataclass
 class Rows:
-    """Parts, each with a table of its own, in several types; what the source tells of such rows."""
+    """Parts, each with a table of its own, in several types."""
     name: str
     parts: list
-    told: str
+    told: Told
     types: tuple = ("bf16", "f32")
 
 
@@ -74,10 +74,10 @@ def minilm(folder):
         short = ids[:len(ids) // 32 * 32].view(-1, 32)
         features = torch.cat([functional.normalize(model(some).last_hidden_state.mean(1))
                               for some in short.split(64)])
-    return [Rows("word vectors, MiniLM", [weights["embeddings.word_embeddings.weight"]], "8 %"),
-            Rows("linear weights, MiniLM", [linear_weights(weights, 384)], "up to 27 %"),
-            Rows("keys and values, MiniLM", cached, "up to 27 %"),
-            Rows("features of texts, MiniLM", [features], "10 to 12 %")]
+    return [Rows("word vectors, MiniLM", [weights["embeddings.word_embeddings.weight"]], VECTORS),
+            Rows("linear weights, MiniLM", [linear_weights(weights, 384)], LANGUAGE),
+            Rows("keys and values, MiniLM", cached, LANGUAGE),
+            Rows("features of texts, MiniLM", [features], FEATURES)]
 
 
 def gpt2(folder):
@@ -94,9 +94,9 @@ def gpt2(folder):
     cached = [side.transpose(1, 2).flatten(2).flatten(0, 1)
               for layer in cache.layers for side in (layer.keys, layer.values)]
     vectors = next(tensor for name, tensor in weights.items() if name.endswith("wte.weight"))
-    return [Rows("word vectors, GPT-2", [vectors], "8 %"),
-            Rows("linear weights, GPT-2", [linear_weights(weights, 3072)], "up to 27 %"),
-            Rows("keys and values, GPT-2", cached, "up to 27 %")]
+    return [Rows("word vectors, GPT-2", [vectors], VECTORS),
+            Rows("linear weights, GPT-2", [linear_weights(weights, 3072)], LANGUAGE),
+            Rows("keys and values, GPT-2", cached, LANGUAGE)]
 
 
 def words_of_topics():
@@ -140,18 +140,8 @@ def trained_vectors(counts, size=64, steps=400):
 def made_here():
     topics, words = words_of_topics()
     counts = counts_of_words(topics, words)
-    return [Rows("trained vectors, 64", [trained_vectors(counts)], "8 %"),
-            Rows("counts of words", [counts], "9.7 x", ("u8", "f32"))]
-
-
-# ---- What it gives ----
-
-
-def program(*arguments):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(done.stderr.strip())
-    return json.loads(done.stdout)
+    return [Rows("trained vectors, 64", [trained_vectors(counts)], VECTORS),
+            Rows("counts of words", [counts], COUNTS, ("u8", "f32"))]
 
 
 def write_parts(rows, kind, folder):
@@ -164,85 +154,16 @@ def write_parts(rows, kind, folder):
     return paths
 
 
-def measured(rows, kind, folder):
-    """Shares that are saved, and times of a byte, over all parts; and caches of the first one."""
-    columns = rows.parts[0].shape[1]
-    told = ("--dtype", kind, "--columns", columns)
-    paths = write_parts(rows, kind, folder)
-    parts = program("ibp", "measure", "--json", *told, *paths)
-    raw = [part["rows"] * part["row_bytes"] for part in parts]
-
-    def mean(field):
-        return sum(part[field] * size for part, size in zip(parts, raw)) / sum(raw)
-
-    def rate(field):
-        return sum(raw) / sum(size / part[field] for part, size in zip(parts, raw))
-
-    caches = program("ibp", "cache", "--json", "--link", LINK_BPS / 1e9, *told, paths[0])
-    return {"name": rows.name, "type": kind, "told": rows.told, "raw": sum(raw),
-            "row_bytes": parts[0]["row_bytes"],
-            "groups": sorted({part["group_bits"] for part in parts}), "saved": mean("saved"),
-            "planezip2": mean("planezip2_saved"), "by_row": mean("planezip2_by_row_saved"),
-            "learn_ms": sum(part["learn_ns"] for part in parts) / 1e6,
-            "part": max(raw), "pack": rate("pack_bps"), "unpack": rate("unpack_bps"),
-            "memcpy": rate("memcpy_bps"),
-            "cache": next(row for row in caches if row["memory"] == 0.2)}
-
-
-def line(*cells):
-    print("| " + " | ".join(cells) + " |")
-
-
-def head(*titles):
-    line(*titles)
-    line(*("---" for _ in titles))
-
-
-def per_cent(share):
-    return f"{100 * share:.1f}"
-
-
-def print_savings(results):
-    print("\nSaved, %\n")
-    head("rows", "type", "MB", "row", "group", "packed", "the source", "planezip2",
-         "by row")
-    for one in results:
-        line(one["name"], one["type"], f"{one['raw'] / 1e6:.1f}", str(one["row_bytes"]),
-             " ".join(map(str, one["groups"])), f"**{per_cent(one['saved'])}**", one["told"],
-             per_cent(one["planezip2"]), per_cent(one["by_row"]))
-
-
-def print_speeds(results):
-    print("\nRates, GB/s of raw bytes on one core; of memcpy where it does not fit caches\n")
-    head("rows", "type", "learn, ms", "pack", "unpack", "of memcpy", "cores for the link")
-    for one in results:
-        line(one["name"], one["type"], f"{one['learn_ms']:.0f}", f"{one['pack'] / 1e9:.2f}",
-             f"{one['unpack'] / 1e9:.2f}",
-             f"{one['unpack'] / one['memcpy']:.2f}" if one["part"] > CACHE_BYTES else "",
-             f"{LINK_BPS / (1 - one['saved']) / one['unpack']:.1f}")
-
-
-def print_effects(results):
-    print("\nThrough a link that is all that takes time; caches with memory for a fifth\n")
-    head("rows", "type", "link alone", "hits", "packed", "lines on the link", "and cache")
-    for one in results:
-        cache = one["cache"]
-        line(one["name"], one["type"], f"+{per_cent(1 / (1 - one['saved']) - 1)} %",
-             f"{per_cent(cache['plain_hits'])} %", f"{per_cent(cache['packed_hits'])} %",
-             f"+{per_cent(cache['link_speedup'] - 1)} %",
-             f"+{per_cent(cache['packed_speedup'] - 1)} %")
-
-
 def main():
     if len(sys.argv) != 3:
         sys.exit("usage: rows.py FOLDER WEIGHTS")
     transformers.logging.set_verbosity_error()
     every = [*minilm(Path(sys.argv[2])), *gpt2(Path(sys.argv[1])), *made_here()]
     with tempfile.TemporaryDirectory() as folder:
-        results = [measured(rows, kind, folder) for rows in every for kind in rows.types]
-    print_savings(results)
-    print_speeds(results)
-    print_effects(results)
+        results = [row_tables.measured(rows.name, rows.told, kind, rows.parts[0].shape[1],
+                                       write_parts(rows, kind, folder))
+                   for rows in every for kind in rows.types]
+    row_tables.print_all(results)
 
 
 if __name__ == "__main__":

@@ -183,6 +183,7 @@ struct learning {
     struct pzi_ibp_plan plan;
     size_t columns, ones, words;
     uint64_t step, kept; /* of a sample: from one row to the next; rows */
+    uint8_t *learned;
 };
 
 static pz_status plan_of(const pz_ibp_learn_options *options, struct learning *self)
@@ -252,7 +253,7 @@ static uint64_t tasks_of(const struct learning *self, uint64_t rows_at_once)
 }
 
 static pz_status learn(pz_gpu *gpu, const pz_gpu_job *job, const struct learning *self,
-                       const void *rows, uint8_t *learned)
+                       const void *rows)
 {
     const uint32_t R = (uint32_t)self->plan.row_bytes, least = least_rows(self);
     const uint32_t width_log = (uint32_t)__builtin_ctz(self->plan.shape.width_bits);
@@ -268,8 +269,8 @@ static pz_status learn(pz_gpu *gpu, const pz_gpu_job *job, const struct learning
                                           U32(least),
                                           POINTER(ones),
                                           POINTER(counts),
-                                          POINTER(learned),
-                                          POINTER(learned + saved_bytes(self))};
+                                          POINTER(self->learned),
+                                          POINTER(self->learned + saved_bytes(self))};
     pz_status status = launch(gpu, job, CLEAR, self->words / 32 + 1, clear, 2);
 
     if (status == PZ_OK)
@@ -291,7 +292,8 @@ pz_status pz_gpu_ibp_learn(pz_gpu *gpu, const pz_gpu_job *job, const pz_ibp_lear
         learned == NULL || !is_aligned(learned, sizeof(uint64_t)) || job->workspace == NULL ||
         !is_aligned(job->workspace, 16) || job->workspace_bytes < 4 * self.words)
         return PZ_ERR_ARGUMENT;
-    return learn(gpu, job, &self, rows, learned);
+    self.learned = learned;
+    return learn(gpu, job, &self, rows);
 }
 
 pz_status pz_gpu_ibp_table_of(const pz_ibp_learn_options *options, size_t count,
