@@ -63,7 +63,7 @@ class Offload:
         self.script, self.audit = None, False # of what is dropped; whether it is yet to be trusted
         self.steps = self.plans = 0
         self.paces, self.pace = [], 1 # what operators take of what they took in the profile
-        self.announced = not log
+        self.announced, self.warned = not log, False
         self.current = self.owner = self.last = None
         self.span = (0, 0)
         self.before = (0, 0)
@@ -214,9 +214,10 @@ class Offload:
             if planned.problem and planned.model is not None:
                 log.warning("planezip: %s; what can be swapped is, and the peak may be higher; "
                             "give more", planned.problem)
-            elif planned.problem:
-                log.warning("planezip: %s, so that everything stays where it is; call backward() "
-                            "within the context", planned.problem)
+            elif planned.problem and not self.warned:
+                self.warned = True
+                log.warning("planezip: %s, so that everything of it stays where it is; call "
+                            "backward() within the context", planned.problem)
 
     @property
     def plan(self):
