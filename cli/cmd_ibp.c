@@ -142,6 +142,8 @@ static int run_learn(char **operands, size_t count)
 
     (void)count;
     if (status == STATUS_OK)
+        status = output_check_input(operands[0], options.output, "-o");
+    if (status == STATUS_OK)
         status = row_file_open(operands[0], false, &options.rows, &file);
     if (status == STATUS_OK)
         status = row_file_learn(&file, &options.rows, &table);
@@ -160,6 +162,9 @@ static int run_pack(char **operands, size_t count)
     int status = output_check(operands[1], options.force, true);
 
     (void)count;
+    if (status == STATUS_OK)
+        status = output_check_inputs((const char *[]){operands[0], options.table}, 2, operands[1],
+                                     "OUT");
     if (status == STATUS_OK)
         status = row_file_open(operands[0], false, &options.rows, &file);
     if (status == STATUS_OK)
@@ -181,6 +186,8 @@ static int run_unpack(char **operands, size_t count)
     int status = output_check(operands[1], options.force, true);
 
     (void)count;
+    if (status == STATUS_OK)
+        status = output_check_input(operands[0], operands[1], "OUT");
     if (status == STATUS_OK)
         status = pieces_open(operands[0], false, &in);
     return status == STATUS_OK ? packed_rows_unpack(in, operands[1], options.force) : status;

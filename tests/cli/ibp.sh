@@ -60,6 +60,10 @@ refuse 2 "a link without a rate" ibp cache --link 0 rows.npy
 head -c 512 rows.f32 >two.f32
 refuse 1 "two rows" ibp cache -d f32 -c 64 two.f32
 
+refuse 1 "packed over its input" ibp pack -f rows.npy rows.npy
+refuse 1 "packed over its table" ibp pack -f -t table -d f32 -c 64 rows.f32 table
+refuse 1 "unpacked over its input" ibp unpack -f rows.ibp ./rows.ibp
+refuse 1 "a table over its rows" ibp learn -f -o rows.npy rows.npy
 refuse 1 "an output that is there" ibp unpack rows.ibp again.f32
 refuse 2 "raw elements without a type" ibp learn -o other rows.f32
 refuse 2 "groups below an element" ibp learn --group 16 -o other rows.npy
