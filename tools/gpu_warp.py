@@ -12,7 +12,7 @@ import numpy as np
 LANES = 32
 ALL = np.ones(LANES, bool)
 U32, U64 = np.uint32, np.uint64
-SHARED_BASE = 0x400
+SHARED_BYTES = 48 << 10
 LOCAL_TOP = 0x1000
 GLOBAL_BASE = 0x10000000
 
@@ -145,7 +145,7 @@ class Warp:
         self.UP = np.zeros((8, LANES), bool)
         self.P[7] = self.UP[7] = True
         self.memory, self.block = memory, block
-        self.shared = Memory(SHARED_BASE, 48 << 10)
+        self.shared = Memory(0, SHARED_BYTES)
         self.local = [Memory(0, LOCAL_TOP) for _ in range(LANES)]
         self.bank0 = np.zeros(0x400, np.uint8)
         self.bank0[0x0:0x4] = np.frombuffer(U32(LANES).tobytes(), np.uint8)
@@ -833,6 +833,8 @@ class Warp:
         target = self.target(one.operands[-1])
         if "DIV" in one.flags:
             return self.converge
+        if "CONV" in one.flags:
+            return lambda: self.converge(target)
         tests = [self.predicate(word) for word in one.operands[:-1]]
 
         def step():
@@ -859,19 +861,32 @@ class Warp:
             return self.part(taken, places)
         return step
 
-    def converge(self):
-        """Waits until all lanes that have not ended are here."""
+    def converge(self, target=None):
+        """Waits until all lanes that have not ended are here, and goes on at the target."""
+        self.group.at = self.group.at if target is None else target
         if (self.mask == self.live).all():
             return False
         self.waiting.append((self.group, None))
         self.release()
         return True
 
+    def never(self, one):
+        """What is only for lanes that have parted, which converge() keeps from being reached."""
+        def step():
+            raise Unknown(one.text)
+        return step
+
+    def do_call(self, one, mask):
+        if "$__internal" in one.operands[0]:
+            return self.never(one)
+        return self.do_bra(one, mask) # to a part of the kernel that does not return
+
+    def do_ret(self, one, mask):
+        return self.never(one)
+
     def do_warpsync(self, one, mask):
         if "COLLECTIVE" in one.flags:
-            def never():
-                raise Unknown(one.text)
-            return never
+            return self.never(one)
         return self.converge
 
     def do_bssy(self, one, mask):
