@@ -190,6 +190,7 @@ class Plans(Case):
         self.assertRegex(around.report().problems[0],
                          r"^no plan fits the budget of 1 KiB, as aten\.\w+\.\w+ alone needs \d")
         self.assertGreater(around.report().seen["swapped"], 0)
+        self.assertIsNone(around.report().planned_peak_bytes)
 
     def test_equal_runs_have_equal_traces_but_for_times(self):
         traces = [self.check_same().trace for _ in range(2)]
@@ -879,6 +880,7 @@ class Options(Case):
     def test_wrong_options(self):
         for options, text in (({"tier": "tape"}, "tier is 'tape'; known are memory, disk"),
                               ({"tier": "disk"}, "needs a directory"),
+                              ({"codec": "zstd"}, "codec is 'zstd'; known are planezip2"),
                               ({"plan": "atuo"}, "plan is 'atuo'; known are auto, swap")):
             with self.assertRaisesRegex(ValueError, text):
                 planezip.torch.offload(**options)

@@ -1,13 +1,17 @@
 """What an operator does, from its schema and from its arguments and results: which storages it
 reads, writes and allocates, how much it moves, and how much it computes."""
 import functools
+import logging
 
 import torch
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import flop_registry
 
 from ..traces import _flops
 from ._storages import distinct_bytes, parts
+
+# It warns, each time it is imported, of kernels that are not counted where triton is missing.
+logging.getLogger("torch.utils.flop_counter").addFilter(lambda record: "triton" not in record.msg)
+from torch.utils.flop_counter import flop_registry # noqa: E402
 
 # Update running statistics in training without saying so in their schemas: the positions of the
 # statistics and of the argument that tells.

@@ -29,14 +29,14 @@ def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_bu
     directory; or "host", pinned memory, for tensors of a CUDA device, which compresses them itself.
     host_budget: the most bytes that they may take there; what finds no room stays where it is.
     link: emulate a link of a rate, as "1.5GB/s", in each direction; for experiments.
-    codec: None to move bytes as they are.
+    codec: "planezip2", "planezip2-fast", or "planezip" for format 1; None moves bytes as they are.
     plan: "auto" plans for the budget; "swap" swaps everything, "drop" drops what it can and swaps
     the rest, "keep" keeps all, without a plan; the path of a plan, or a function from the trace to
     one, both as dictionaries.
     drops: whether a plan may drop tensors, to compute them again.
-    device: of tier "host", as torch takes it; None for that of the model.  groups: at most so many
-    warps code and move tensors at a time, for room beside the computation; None for no limit.
     seed: of the planner.  log: tell about plans through logging, logger "planezip".
+    device, groups: of tier "host": the device, as torch takes it, None for that of the model; and
+    how many warps code and move tensors at a time, at most, None for no limit.
     """
     return Offload(model, budget, tier=tier, directory=directory, host_budget=host_budget,
                    link=link, codec=codec, plan=plan, drops=drops, seed=seed, log=log,

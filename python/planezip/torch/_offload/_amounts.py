@@ -6,7 +6,7 @@ UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
 AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([A-Za-z]*)\s*")
 
 
-def parse_bytes(name, text):
+def parse_bytes(name, text, expected='a size, as "2GiB"'):
     """Bytes: a number, or a text such as "2GiB" or "1.5GB"."""
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         amount = text
@@ -14,7 +14,7 @@ def parse_bytes(name, text):
         found = AMOUNT.fullmatch(str(text))
         unit = UNITS.get(found[2].upper()) if found else None
         if unit is None:
-            raise ValueError(f'planezip: {name} is {text!r}; expected is a size, as "2GiB"')
+            raise ValueError(f"planezip: {name} is {text!r}; expected is {expected}")
         amount = float(found[1]) * unit
     if not 1 <= amount < 2**63:
         raise ValueError(f"planezip: {name} is {text!r}; expected is 1 byte or more")
@@ -31,7 +31,7 @@ def parse_budget(text):
         if not 0 < share < 1e6:
             raise ValueError(f'planezip: budget is {text!r}; expected is a share, as "50%"')
         return None, share
-    return parse_bytes("budget", text), None
+    return parse_bytes("budget", text, 'a size, as "2GiB", or a share, as "50%"'), None
 
 
 def parse_rate(text):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from ..._options import CODECS
 from ..._plan import platform_document
 from ._amounts import parse_budget, parse_bytes, parse_rate
 from ._costs import codec_share, measured
@@ -50,6 +51,9 @@ class Offload:
             raise ValueError("planezip: tier 'disk' needs a directory; give directory=...")
         if tier == "host" and link is not None:
             raise ValueError("planezip: tier 'host' has a link of its own; leave out link")
+        if codec is not None and codec not in CODECS:
+            raise ValueError(f"planezip: codec is {codec!r}; known are {', '.join(CODECS)}, and "
+                             "None")
         self.budget, self.seed, self.log = parse_budget(budget), seed, log
         self.plan_option, self.drops = plan_source(plan), drops
         host = parse_bytes("host_budget", host_budget) if host_budget is not None else None
@@ -258,7 +262,7 @@ class Offload:
             codec=self.store.codec or "none", emulated_link_bps=self.store.link,
             budget_bytes=max((p.budget_bytes for p in self.planned), default=0),
             unplanned_peak_bytes=max((p.peak_bytes for p in self.planned), default=0),
-            planned_peak_bytes=max((r.peak_bytes for r in reports), default=0) + fixed,
+            planned_peak_bytes=max(r.peak_bytes for r in reports) + fixed if reports else None,
             seen=dict(seen), swapped_bytes=raw, coded_bytes=coded, refused=self.store.refused,
             replayed=self.store.replayed, replay_ns=self.store.spent_ns("replay"),
             step_ns=self.span[1] - self.span[0],

@@ -114,19 +114,21 @@ class Planning:
             fits = self.priced(planner, plan(model.document) if callable(plan) else plan)
         actions = everything if plan == "auto" and not fits else self.actions_of(planner)
         if not fits:
-            planned.problem, planned.planner = self.problem(planned.budget_bytes), None
+            planned.problem, planned.planner = self.problem(planned), None
         return actions
 
-    def problem(self, limit):
+    def problem(self, planned):
         """What to say where nothing fits."""
-        model = self.model
+        model, limit = self.model, planned.budget_bytes
         load = loads(model, model.ops, dict.fromkeys(model.movable, Action.SWAP))
         least = max(load, default=0)
         text = "no plan fits" if self.wish.plan == "auto" else "the plan does not fit"
         text += f" the budget of {shown(limit)}"
         if least + model.fixed_bytes > limit:
             text += (f", as {model.ops[load.index(least)].name} alone needs "
-                     f"{shown(least + model.fixed_bytes)}")
+                     f"{shown(least + model.fixed_bytes)}, "
+                     f"{(least + model.fixed_bytes) / planned.peak_bytes:.0%} of the peak without "
+                     "a plan")
         return text
 
     def best_of(self, planner, policies):

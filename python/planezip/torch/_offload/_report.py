@@ -10,9 +10,11 @@ class Report:
     """Of the last step.  Times are nanoseconds, sizes bytes, ratios raw / coded.
 
     seen: tensors that autograd saved, by what happened to them: "swapped", "shared" (in a storage
-    that is swapped already), "kept" (as planned), and otherwise the reason why they stayed.
-    predicted_*: of the simulator, None before there is a plan.  planned_peak_bytes: of what comes
-    and goes, as planned; unplanned_peak_bytes: the same without a plan.
+    that is swapped already), "dropped", "kept" (as planned), and otherwise the reason why they
+    stayed: "persistent" (parameters, buffers), "input", "tiny", "special" (subclasses, sparse),
+    "backward" (saved in a backward pass), and others that speak for themselves.
+    predicted_*: of the simulator; planned_peak_bytes: of what comes and goes, as planned; both None
+    where there is no plan.  unplanned_peak_bytes: the same without a plan.
     replayed, replay_ns: operators that were run again for what was dropped, and the time of it.
     tensors: of the plan, a dictionary each; classes: sums by operator of those that are swapped.
     """
@@ -23,7 +25,7 @@ class Report:
     emulated_link_bps: float
     budget_bytes: int
     unplanned_peak_bytes: int
-    planned_peak_bytes: int
+    planned_peak_bytes: int | None
     seen: dict
     swapped_bytes: int
     coded_bytes: int
