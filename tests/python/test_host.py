@@ -74,17 +74,29 @@ def coding(*args, **options):
 
 
 if torch:
-    @played
-    class Training(test_offload.Case):
+    class OnDevice:
         """PyTorch computes on the CPU, so it is the host that waits for the device."""
         def setUp(self):
+            super().setUp()
             patch = mock.patch.object(_store, "Engine", coding)
             patch.start()
             self.addCleanup(patch.stop)
 
         def offload(self, model=None, budget="60%", **options):
-            return super().offload(model, budget, tier="host", device=Played(DRIVER), **options)
+            if not {"tier", "link"} & options.keys():
+                options.update(tier="host", device=Played(DRIVER))
+            return super().offload(model, budget, **options)
 
+    @played
+    class Autograd(OnDevice, test_offload.Autograd):
+        """All that autograd does."""
+
+    @played
+    class Tensors(OnDevice, test_offload.Tensors):
+        """All kinds of tensors."""
+
+    @played
+    class Training(OnDevice, test_offload.Case):
         def test_budgets(self):
             for budget in ("70%", "50%", "30%"):
                 with self.subTest(budget=budget):
