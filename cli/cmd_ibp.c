@@ -159,9 +159,13 @@ static int run_pack(char **operands, size_t count)
     row_file file = {0};
     pz_ibp_table *table = NULL;
     pz_ibp_shape shape;
-    int status = output_check(operands[1], options.force, true);
+    int status;
 
     (void)count;
+    if (options.table != NULL && (options.rows.group != 0 || options.rows.threshold != 0))
+        return fail_usage("--group and --threshold are for a table that is learned, --table for "
+                          "one that is there");
+    status = output_check(operands[1], options.force, true);
     if (status == STATUS_OK)
         status = output_check_inputs((const char *[]){operands[0], options.table}, 2, operands[1],
                                      "OUT");
@@ -212,20 +216,24 @@ static int show(const pz_ibp_table *table, const packed_file *rows)
     const pz_ibp_shape shape = pz_ibp_table_shape(table);
     const size_t row_bytes = pz_ibp_row_bytes(table);
     const double invariant = (double)masked_bits(table) / (8 * (double)row_bytes);
+    const char *const name = rows != NULL ? pz_dtype_name(rows->dtype) : NULL;
 
     if (options.json) {
         printf("{\"width_bits\": %" PRIu32 ", \"group_bits\": %" PRIu32
                ", \"row_elements\": %" PRIu64 ", \"row_bytes\": %zu, \"invariant\": %.6f",
                shape.width_bits, shape.group_bits, shape.row_elements, row_bytes, invariant);
         if (rows != NULL)
-            printf(", \"rows\": %" PRIu64 ", \"raw_bytes\": %" PRIu64
-                   ", \"packed_bytes\": %" PRIu64,
-                   rows->count, rows->count * row_bytes, rows->data_bytes);
+            printf(", \"dtype\": \"%s\", \"rows\": %" PRIu64 ", \"raw_bytes\": %" PRIu64
+                   ", \"packed_bytes\": %" PRIu64 ", \"file_bytes\": %" PRIu64,
+                   name != NULL ? name : "", rows->count, rows->count * row_bytes, rows->data_bytes,
+                   rows->bytes);
         printf("}\n");
         return STATUS_OK;
     }
     printf("row        %" PRIu64 " elements of %" PRIu32 " bits, %zu bytes\n", shape.row_elements,
            shape.width_bits, row_bytes);
+    if (name != NULL)
+        printf("type       %s\n", name);
     printf("groups     of %" PRIu32 " bits\ninvariant  %.1f %% of the bits\n", shape.group_bits,
            100 * invariant);
     if (rows != NULL && rows->count != 0)

@@ -43,8 +43,15 @@ static int read_npy(row_file *file, const row_options *options)
         return fail_status(file->name, status, &diag);
     if (npy.rank == 0 || npy.fortran_order)
         return fail(file->name, NULL, "save it in C order", "it has no rows that lie together");
+    if (options->dtype != 0 && options->dtype != npy.dtype)
+        return fail(file->name, NULL, "leave --dtype out", "its elements are %s, not %s",
+                    pz_dtype_name(npy.dtype), pz_dtype_name(options->dtype));
     file->dtype = npy.dtype;
     file->columns = npy.shape[npy.rank - 1];
+    if (options->columns != 0 && options->columns != file->columns)
+        return fail(file->name, NULL, "leave --columns out",
+                    "its rows have %" PRIu64 " elements, not %" PRIu64, file->columns,
+                    options->columns);
     return STATUS_OK;
 }
 

@@ -31,6 +31,7 @@ check "its row" grep -q "64 elements of 32 bits, 256 bytes" out.txt
 run 0 "show rows" ibp show --json groups.ibp
 check "what it tells" python3 -c 'import json
 shown = json.load(open("out.txt"))
+assert shown["dtype"] == "f32" and shown["file_bytes"] > shown["packed_bytes"] + 808
 assert shown["rows"] == 100 and shown["group_bits"] == 32 and shown["raw_bytes"] == 25600
 assert 0 < shown["packed_bytes"] < 24000 and 0.05 < shown["invariant"] < 0.3, shown'
 
@@ -66,6 +67,9 @@ refuse 1 "unpacked over its input" ibp unpack -f rows.ibp ./rows.ibp
 refuse 1 "a table over its rows" ibp learn -f -o rows.npy rows.npy
 refuse 1 "an output that is there" ibp unpack rows.ibp again.f32
 refuse 2 "raw elements without a type" ibp learn -o other rows.f32
+refuse 1 ".npy of another type" ibp learn -d bf16 -o other rows.npy
+refuse 1 ".npy with other rows" ibp measure -c 32 rows.npy
+refuse 2 "groups beside a table" ibp pack -t table --group 64 -d f32 -c 64 rows.f32 other
 refuse 2 "groups below an element" ibp learn --group 16 -o other rows.npy
 refuse 2 "a threshold of a half" ibp learn --threshold 0.5 -o other rows.npy
 refuse 2 "a group that is no power of two" ibp learn --group 48 -o other rows.npy

@@ -198,8 +198,10 @@ class PackedCache:
     """Keys and values of attention layers, held packed in the memory of the host.
 
     update() appends those of new tokens to a layer and returns all of them, bit for bit, on the
-    device of the new ones.  A row is what a token has in all heads.  Tables are learned from the
-    first tokens of each layer: until learn_rows are there they stay as they are.
+    device of the new ones: one layer at a time is there unpacked, and a token costs as much as all
+    before it.  It is for attention layers of your own, no Cache of transformers.  A row is what a
+    token has in all heads.  Tables are learned from the first tokens of each layer: until
+    learn_rows are there they stay as they are.
     threads: that pack and unpack.
     """
 
