@@ -652,7 +652,7 @@ static bool check_failure(unsigned call, bool lasts, pz_bypass bypass)
         try_transfer(engine);
     mock.fail_at(0, 0);
     if (status == PZ_OK)
-        check_tensor(engine, data[0], SEGMENT, PZ_DTYPE_BF16);
+        check_tensor(engine, data[0], 4096, PZ_DTYPE_BF16);
     close_engine(engine, pool);
     mock.count(&after);
     CHECK_EQ_U64(after.allocations, before.allocations);
