@@ -168,15 +168,15 @@ PZI_FN void PZ_CAT(take_first_bits)(PZ_LOCAL PZ_WARP *warp, const PZ_SHAPE *shap
     PZ_SYNC(&warp->lanes);
 }
 
-/* Level l; a lane takes what belongs to its rows. */
+/* Level l; a lane takes what belongs to its rows.  Which symbols that are stands for a while where
+ * their bits will. */
 PZI_FN uint32_t PZ_CAT(take_level)(PZ_LOCAL PZ_WARP *warp, uint32_t *next, uint32_t end,
                                    const PZ_SHAPE *shape, uint32_t l)
 {
     PZ_LOCAL struct pzi_lanes *const lanes = &warp->lanes;
     const uint32_t limit = PZ_CAT(limit_of)(warp, l);
-    uint32_t bits;
-    PZ_LANE_VAR(struct PZ_CAT(masks), more);
     PZ_LANE_VAR(uint32_t, before);
+    uint32_t bits;
 
     if (limit >= 1u << 6)
         return PZ_OK;
@@ -184,28 +184,31 @@ PZI_FN uint32_t PZ_CAT(take_level)(PZ_LOCAL PZ_WARP *warp, uint32_t *next, uint3
         before[PZ_SLOT] = 0;
         for (uint32_t k = 0; k < PZ_CAT(lane_rows); k++) {
             const uint32_t row = PZ_CAT(first_row)(lane) + k, valid = pzi_row_of(shape->c, row);
+            PZ_LOCAL uint32_t *const planes = warp->planes.word + row * PZI_ROW_WORDS;
 
-            more[PZ_SLOT].row[k] =
-                valid == 0
-                    ? 0
-                    : valid & PZ_CAT(longer)(warp->planes.word + row * PZI_ROW_WORDS, l, limit);
-            before[PZ_SLOT] += pzi_count32(more[PZ_SLOT].row[k]);
+            if (valid == 0)
+                continue;
+            planes[5 - l] = valid & PZ_CAT(longer)(planes, l, limit);
+            before[PZ_SLOT] += pzi_count32(planes[5 - l]);
         }
     }
     bits = pzi_scan(lanes, before);
     if (pzi_bytes_of_bits(bits) > end - *next)
         return PZ_ERR_CHUNK_END;
-    for (PZ_EACH_LANE(lanes))
-        for (uint32_t k = 0; k < PZ_CAT(lane_rows); k++) {
-            const uint32_t mask = more[PZ_SLOT].row[k];
-            const uint32_t row = PZ_CAT(first_row)(lane) + k;
+    for (PZ_EACH_LANE(lanes)) {
+        uint32_t at = 8 * *next + before[PZ_SLOT];
 
-            if (mask == 0)
+        for (uint32_t k = 0; k < PZ_CAT(lane_rows); k++) {
+            const uint32_t row = PZ_CAT(first_row)(lane) + k;
+            PZ_LOCAL uint32_t *const plane = warp->planes.word + row * PZI_ROW_WORDS + 5 - l;
+            const uint32_t more = row * 32 < shape->c ? *plane : 0;
+
+            if (more == 0)
                 continue;
-            warp->planes.word[row * PZI_ROW_WORDS + 5 - l] =
-                pzi_deposit32(pzi_bits32(warp->stream.word, 8 * *next + before[PZ_SLOT]), mask);
-            before[PZ_SLOT] += pzi_count32(mask);
+            *plane = pzi_deposit32(pzi_bits32(warp->stream.word, at), more);
+            at += pzi_count32(more);
         }
+    }
     PZ_SYNC(lanes);
     return PZ_CAT(skip_plane)(warp, next, end, bits);
 }

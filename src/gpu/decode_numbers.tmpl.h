@@ -186,7 +186,7 @@ PZI_FN uint32_t PZ_CAT(restore)(PZ_LOCAL PZ_WARP *warp, uint32_t *next, uint32_t
 }
 
 /* Symbols that a lane adds up by itself, and what sums of w bits are made in. */
-enum { PZ_CAT(run) = 128 / PZ_W };
+enum { PZ_CAT(run) = PZ_W == 8 ? 8 : 128 / PZ_W };
 
 #if PZ_W == 64
 #define PZ_SUM uint64_t
