@@ -23,6 +23,8 @@ assert ours[2][2] == f"+{100 * (1 / (1 - row['saved']) - 1):.1f} %", ours
 assert row_tables.faster(0.5, 2) == 1 / 0.75 and row_tables.faster(1, 3) == 3
 assert abs(row_tables.faster(row_tables.share_for(1.24, 1.32), 1.32) - 1.24) < 1e-9
 assert row_tables.share_for(2, 1.5) > 1 and row_tables.share_for(2, 1) > 1
+assert row_tables.bounded({"packed_speedup": None}) == {"packed_speedup": float("inf")}
+assert row_tables.faster(0.5, float("inf")) == 2 and row_tables.gain(float("inf")) == "+inf %"
 one = {"row_bytes": 1024, "cache": {"link_speedup": 1.25}}
 plain, packed = row_tables.lookup_times(one, 1)
 assert abs(plain - (220e-9 + 1024 / 24e9) / (1024 / 24e9)) < 1e-9 and packed == plain * 1.25
