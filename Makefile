@@ -7,8 +7,9 @@ JOBS := $(shell nproc)
 DATA := $(CURDIR)/build/data
 CTEST = ctest --output-on-failure -j $(JOBS)
 
-# $(call build,FOLDER,OPTIONS)
-build = cmake -S . -B $(1) $(2) $(CMAKE_ARGS) && cmake --build $(1) -j $(JOBS)
+# $(call build,FOLDER,OPTIONS[,TARGETS])
+build = cmake -S . -B $(1) $(2) $(CMAKE_ARGS) && \
+	cmake --build $(1) -j $(JOBS) $(if $(3),--target $(3))
 
 .PHONY: all bootstrap demo reproduce test test-all bench bench-peers bench-results bench-runtime \
 	paper fuzz lint install clean
@@ -20,7 +21,8 @@ bootstrap:
 	tools/bootstrap
 
 # What the program does, in a minute or two, on the data of the tests; ends with a page of it.
-demo: all
+demo: bootstrap
+	$(call build,build,,planezip planezip_shared pz_data)
 	PLANEZIP=$(CURDIR)/build/planezip PZ_DATA_DIR=$(DATA) tools/demo
 
 # The paper's evaluation as a page, from training the models on; with QUICK=1 of bundled data.

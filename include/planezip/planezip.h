@@ -1,7 +1,8 @@
 /* PlaneZip: lossless bit-plane compression of tensors.  This header: versions, statuses, the codec
  * of tensor streams (docs/format.md, docs/format2.md), files of tensors, and the container
  * (docs/container.md).
- * Planning and simulation: planezip/plan.h.  Swapping tensors: planezip/engine.h.
+ * Planning and simulation: planezip/plan.h.  Swapping tensors: planezip/engine.h.  Packed rows:
+ * planezip/ibp.h.  Devices: planezip/gpu.h, planezip/gpu_ibp.h.
  *
  * The codec is stateless: every pz_stream_ function may be called from any thread at any time,
  * keeps nothing between calls, allocates nothing, and never touches memory outside the buffers that
