@@ -104,7 +104,7 @@ static pz_status size_streams(const row_file *file, uint64_t *all_bytes, uint64_
 {
     const unsigned char *const raw = row_file_rows(file);
     pz_mode mode;
-    pz_stats stats;
+    pz_stats stats = {0};
     pz_status status = pz_mode_of("planezip2", PZ_PROFILE_NATIVE, file->dtype, &mode);
 
     if (status == PZ_OK)

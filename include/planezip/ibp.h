@@ -4,7 +4,9 @@
  * A table does not change once it is made; any number of threads may use it.  Rows are memory of
  * the caller.  Functions that take a pz_threads work on several threads, NULL for the calling one
  * alone; what they give does not depend on it, nor on the instruction set.  Nothing outside the
- * buffers that are given is read or written, whatever they hold. */
+ * buffers that are given is read or written, whatever they hold.  A pointer that is NULL where that
+ * is not said to be fine is PZ_ERR_ARGUMENT, as a structure of another size is; those that return
+ * no status need a table. */
 #ifndef PLANEZIP_IBP_H
 #define PLANEZIP_IBP_H
 
@@ -77,7 +79,7 @@ typedef struct pz_ibp_learn_options {
 /* A learner belongs to one thread at a time.  It keeps every n-th row, n a power of two that grows,
  * so that its memory does not.  PZ_ERR_ARGUMENT, PZ_ERR_MEMORY. */
 PZ_API pz_status pz_ibp_learner_new(const pz_ibp_learn_options *options, pz_ibp_learner **learner);
-PZ_API void pz_ibp_learner_free(pz_ibp_learner *learner);
+PZ_API void pz_ibp_learner_free(pz_ibp_learner *learner); /* NULL is fine */
 PZ_API pz_status pz_ibp_learner_add(pz_ibp_learner *learner, const void *rows, size_t count);
 
 /* The table of the rows so far; more may follow.  PZ_ERR_ARGUMENT without rows. */
@@ -114,12 +116,13 @@ PZ_API pz_status pz_ibp_condense(pz_threads *threads, const pz_ibp_table *table,
                                  uint64_t *offsets);
 
 /* Unpacks count rows from number first on.  PZ_ERR_ARGUMENT if there are not so many; else
- * docs/ibp.md, "What a reader rejects": *bad_row, which may be NULL, is then a row that is wrong,
- * and the content of raw undefined. */
+ * docs/ibp.md, "What a reader rejects": *bad_row, which may be NULL, is then the first row that is
+ * wrong, the status is that of this row, and the content of raw is undefined. */
 PZ_API pz_status pz_ibp_unpack(pz_threads *threads, const pz_ibp_rows *rows, uint64_t first,
                                size_t count, void *raw, uint64_t *bad_row);
 
-/* The same for rows by their numbers, in any order and any number of times. */
+/* The same for rows by their numbers, in any order and any number of times; the first is that of
+ * the least position in index. */
 PZ_API pz_status pz_ibp_fetch(pz_threads *threads, const pz_ibp_rows *rows, const uint64_t *index,
                               size_t count, void *raw, uint64_t *bad_row);
 
@@ -148,7 +151,7 @@ typedef struct pz_ibp_cache_options {
     size_t size;           /* sizeof(pz_ibp_cache_options) */
     size_t budget_bytes;   /* of the places; 12 bytes for each and 4 for each row come to it */
     size_t place_bytes;    /* 0: what gives most hits where few rows are used most */
-    size_t transfer_bytes; /* what is moved of a row is a multiple of this; 0: 1 */
+    size_t transfer_bytes; /* what is moved of a row is a multiple of this, below 2^32; 0: 1 */
     bool unpacked;         /* rows are in it as they are; place_bytes is then those of a row */
 } pz_ibp_cache_options;
 

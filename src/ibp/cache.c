@@ -96,7 +96,8 @@ static pz_status place_bytes_of(const pz_ibp_rows *rows, const pz_ibp_cache_opti
 
 static bool options_fit(const pz_ibp_cache_options *options)
 {
-    return options != NULL && options->size == sizeof *options;
+    return options != NULL && options->size == sizeof *options &&
+           options->transfer_bytes <= UINT32_MAX; /* so that the sum of many is right */
 }
 
 /* The cache without its memory. */
@@ -213,7 +214,7 @@ static pz_status fetch_there(pz_ibp_cache *cache, uint64_t row, const struct pzi
     if (status != PZ_OK)
         return status;
     cache->stats.moved_bytes +=
-        (bytes + cache->transfer_bytes - 1) / cache->transfer_bytes * cache->transfer_bytes;
+        ((bytes - 1) / cache->transfer_bytes + 1) * (uint64_t)cache->transfer_bytes;
     if (cache->unpacked)
         keep(cache, row, to->raw, cache->rows.table->row_bytes);
     else

@@ -92,11 +92,13 @@ static void thin_out(pz_ibp_learner *learner)
 
 pz_status pz_ibp_learner_add(pz_ibp_learner *learner, const void *rows, size_t count)
 {
-    const uint64_t end = learner->seen + count;
-    const size_t R = learner->plan.row_bytes;
+    uint64_t end;
+    size_t R;
 
-    if (rows == NULL && count != 0)
+    if (learner == NULL || (rows == NULL && count != 0))
         return PZ_ERR_ARGUMENT;
+    end = learner->seen + count;
+    R = learner->plan.row_bytes;
     for (;;) {
         const uint64_t next = learner->kept * learner->step; /* row that is to be kept */
 

@@ -39,8 +39,7 @@ struct job {
     /* Unpacking. */
     const pz_ibp_rows *rows;
     const uint64_t *index;
-    _Atomic uint64_t bad_row; /* the first one that a part has found */
-    _Atomic int status;
+    _Atomic uint64_t fault; /* the first one: where in the job, and the status in 8 bits */
 
     _Atomic uint64_t raw_rows, packed_groups, packed_bytes;
 };
@@ -321,6 +320,19 @@ static const uint8_t *next_row(const struct job *job, size_t k, size_t end)
     return place.at;
 }
 
+enum { STATUS_BITS = 8 };
+
+/* Keeps the first fault of all parts. */
+static void tell(struct job *job, size_t k, pz_status status)
+{
+    const uint64_t fault = (uint64_t)k << STATUS_BITS | (uint64_t)status;
+    uint64_t first = job->fault;
+
+    while (fault < first && !atomic_compare_exchange_weak(&job->fault, &first, fault))
+        ;
+}
+
+/* What is behind a fault does not matter any more; what is before it may have another one. */
 static void unpack_part(void *arg, size_t i)
 {
     struct job *const job = arg;
@@ -328,7 +340,7 @@ static void unpack_part(void *arg, size_t i)
     size_t from, end;
 
     part_rows(job, i, &from, &end);
-    for (size_t k = from; k < end && job->status == PZ_OK; k++) {
+    for (size_t k = from; k < end && k < job->fault >> STATUS_BITS; k++) {
         const struct pzi_ibp_to to = {job->to + k * R, next_row(job, k, end)};
         struct pzi_ibp_place place;
         size_t bytes;
@@ -336,10 +348,8 @@ static void unpack_part(void *arg, size_t i)
 
         if (status == PZ_OK)
             status = pzi_ibp_unpack(job->rows, job->ops, &place, &to, &bytes);
-        if (status != PZ_OK) {
-            job->bad_row = row_at(job, k);
-            job->status = (int)status;
-        }
+        if (status != PZ_OK)
+            tell(job, k, status);
     }
 }
 
@@ -349,7 +359,7 @@ bool pzi_ibp_rows_fit(const pz_ibp_rows *rows)
         return false;
     if (rows->count == 0)
         return true;
-    if (rows->data == NULL && rows->data_bytes != 0)
+    if (rows->data == NULL)
         return false;
     if (rows->offsets != NULL)
         return true;
@@ -362,12 +372,15 @@ static pz_status unpack_rows(pz_threads *threads, struct job *job, uint64_t *bad
 {
     job->table = job->rows->table;
     job->ops = pzi_ibp_ops();
+    job->fault = UINT64_MAX;
     if (job->count > SIZE_MAX / job->table->row_bytes || (job->count != 0 && job->to == NULL))
         return PZ_ERR_ARGUMENT;
     run(threads, job, unpack_part);
-    if (job->status != PZ_OK && bad_row != NULL)
-        *bad_row = job->bad_row;
-    return (pz_status)job->status;
+    if (job->fault == UINT64_MAX)
+        return PZ_OK;
+    if (bad_row != NULL)
+        *bad_row = row_at(job, (size_t)(job->fault >> STATUS_BITS));
+    return (pz_status)(job->fault & ((1u << STATUS_BITS) - 1));
 }
 
 pz_status pz_ibp_unpack(pz_threads *threads, const pz_ibp_rows *rows, uint64_t first, size_t count,

@@ -191,9 +191,12 @@ size_t pz_ibp_table_bytes(const pz_ibp_table *table)
 
 pz_status pz_ibp_table_save(const pz_ibp_table *table, void *to, size_t room)
 {
-    const size_t end = pz_ibp_table_bytes(table) - CHECK_BYTES;
     uint8_t *const bytes = to;
+    size_t end;
 
+    if (table == NULL || to == NULL)
+        return PZ_ERR_ARGUMENT;
+    end = pz_ibp_table_bytes(table) - CHECK_BYTES;
     if (room < end + CHECK_BYTES)
         return PZ_ERR_SPACE;
     memset(bytes, 0, PZ_IBP_START_BYTES);
@@ -236,8 +239,11 @@ pz_status pz_ibp_table_stored_bytes(const void *start, size_t start_bytes, size_
                                     pz_diag *diag)
 {
     pz_ibp_shape shape = {0};
-    const pz_status status = read_start(start, start_bytes, &shape, diag);
+    pz_status status;
 
+    if (bytes == NULL || (start == NULL && start_bytes != 0))
+        return PZ_ERR_ARGUMENT;
+    status = read_start(start, start_bytes, &shape, diag);
     if (status == PZ_OK)
         *bytes = stored_bytes_of(&shape);
     return status;
@@ -249,8 +255,11 @@ pz_status pz_ibp_table_load(const void *stored, size_t stored_bytes, pz_ibp_tabl
     const uint8_t *const bytes = stored;
     pz_ibp_shape shape = {0};
     size_t end;
-    pz_status status = read_start(bytes, stored_bytes, &shape, diag);
+    pz_status status;
 
+    if (table == NULL || (stored == NULL && stored_bytes != 0))
+        return PZ_ERR_ARGUMENT;
+    status = read_start(bytes, stored_bytes, &shape, diag);
     if (status != PZ_OK)
         return status;
     end = stored_bytes_of(&shape) - CHECK_BYTES;

@@ -1,7 +1,7 @@
 /* Any bytes as a packed row of any table: library and reference must agree on every one, on every
  * instruction set; what they accept packs and unpacks again.  And any bytes as a stored table.
  *
- * Input: byte 0 holds w (bits 0-1), b (bits 2-4), the number of elements less 1 (bits 5-7), byte 1
+ * Input: byte 0 holds w (bits 0-1), b (bits 2-4), the number of elements (1 + 5 * bits 5-7), byte 1
  * whether the row is in a slot (bit 0) or the input a table (bit 1); then masks, values and row. */
 #include <stdio.h>
 #include <stdlib.h>
