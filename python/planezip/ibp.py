@@ -278,7 +278,10 @@ class Rows:
     @classmethod
     def restore(cls, table, dtype, shape, data, places):
         """Condensed rows of bytes that were kept: those of the rows, and the offsets."""
-        rows = cls(table, dtype, "torch", "condensed")
+        rows = cls(table, _types.named(dtype), "torch", "condensed")
+        if _types.bits(rows.dtype) != table.width: # or their memory would be too small
+            raise ValueError(f"planezip: the rows are {rows.dtype}, but the table is one of "
+                             f"elements of {table.width} bits")
         count = math.prod(shape)
         if len(places) != rows.places_bytes(count):
             raise ValueError(f"planezip: there are {len(places)} bytes of offsets, expected are "

@@ -76,6 +76,12 @@ class Embeddings(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "a weight of 300 rows of 40 bf16, the module one"):
             planezip.torch.PackedEmbedding(torch.zeros(300, 40)).load_state_dict(
                 packed.state_dict())
+        state = planezip.torch.PackedEmbedding(embedding(torch.float64)).get_extra_state()
+        for dtype, error in (("bf16", "rows are bf16, but the table is one of elements of 64 bits"),
+                             ("b16", "dtype is 'b16'")):
+            with self.assertRaisesRegex(ValueError, error):
+                other.set_extra_state({**state, "dtype": dtype})
+        self.assertTrue(same(other(torch.tensor([5])), plain(torch.tensor([5]))))
 
     def test_what_is_refused(self):
         packed = planezip.torch.PackedEmbedding(embedding())
@@ -138,6 +144,22 @@ class Linears(unittest.TestCase):
             reordered = torch.nn.Sequential(packed[5], packed[6])
             x = torch.randn(4, 64, dtype=dtype)
             self.assertTrue(same(reordered(x), plain[6](plain[5](x))))
+
+    def test_a_state_that_is_loaded_between_passes(self):
+        plain = self.stack()
+        packed = copy.deepcopy(plain)
+        planezip.torch.pack_linears(packed, least_bytes=1024)
+        state = copy.deepcopy(packed.state_dict())
+        for layer in (plain[0], plain[5][0]): # that begin and end a pass
+            layer.weight.neg_()
+        negated = copy.deepcopy(plain)
+        planezip.torch.pack_linears(negated, least_bytes=1024)
+        x = torch.randn(3, 48)
+        for loaded in (negated.state_dict(), state, negated.state_dict()):
+            for _ in range(2):
+                packed(x) # which begins to unpack the first weight for the next pass
+            packed.load_state_dict(loaded)
+        self.assertTrue(same(packed(x), plain(x)))
 
     def test_after_a_fork(self):
         plain = self.stack()

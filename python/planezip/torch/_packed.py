@@ -125,7 +125,7 @@ class Ahead:
         self.process = os.getpid()
         self.lock = threading.Lock()
         self.following, self.last = {}, None # the module that came next, by the id of each
-        self.pending = {} # weights that are being unpacked, by the id of the module
+        self.pending = {} # rows, and their weight that is being unpacked, by the id of the module
         self.worker = ThreadPoolExecutor(1, "planezip-ahead")
 
     def __reduce__(self):
@@ -136,15 +136,18 @@ class Ahead:
         if self.process != os.getpid(): # a fork, without the thread
             self.__init__()
         with self.lock:
-            begun = self.pending.pop(id(module), None)
+            rows, begun = self.pending.pop(id(module), (None, None))
             self.following[self.last] = module
             self.last = id(module)
-        weight = module.weight if begun is None else begun.result()
+        # A state may have been loaded since, which brings other rows.
+        weight = begun.result() if rows is module.rows else module.weight
         with self.lock:
             following = self.following.get(id(module))
             if following not in (None, module) and id(following) not in self.pending:
                 self.pending.clear() # what was begun and not used
-                self.pending[id(following)] = self.worker.submit(lambda: following.weight)
+                rows = following.rows
+                self.pending[id(following)] = rows, self.worker.submit(
+                    rows.unpack, threads=following.threads)
         return weight
 
 
