@@ -275,6 +275,24 @@ int packed_rows_look(pieces *in, bool *is_rows)
     return STATUS_OK;
 }
 
+/* The first offset, and the last one: no byte of the rows is none of a row's. */
+static int check_ends(pieces *in, const packed_file *file)
+{
+    const unsigned char *data = NULL;
+    bool is_right = false;
+    int status = pieces_at(in, file->offsets_at, 8, &data);
+
+    if (status == STATUS_OK) {
+        is_right = load(data, 8) == 0;
+        status = pieces_at(in, file->data_at - 8, 8, &data);
+    }
+    if (status != STATUS_OK)
+        return status;
+    return is_right && load(data, 8) == file->data_bytes
+               ? STATUS_OK
+               : fail_packed(in->name, "its offsets are not from 0 to the bytes of all rows");
+}
+
 int packed_rows_open(pieces *in, packed_file *file)
 {
     const unsigned char *data = NULL;
@@ -288,9 +306,12 @@ int packed_rows_open(pieces *in, packed_file *file)
     if (status != STATUS_OK)
         return status;
     place_parts(file);
-    return file->bytes == in->bytes
-               ? STATUS_OK
-               : fail_packed(in->name, "it has another size than its header tells");
+    if (file->bytes != in->bytes)
+        return fail_packed(in->name, "it has another size than its header tells");
+    if (pz_profile_width(PZ_PROFILE_NATIVE, file->dtype) !=
+        pz_ibp_table_shape(file->table).width_bits)
+        return fail_packed(in->name, "its type of elements is none that its table is for");
+    return check_ends(in, file);
 }
 
 /* The checksum of prefix, offsets and rows. */

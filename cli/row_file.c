@@ -41,8 +41,14 @@ static int read_npy(row_file *file, const row_options *options)
         status = pz_npy_parse(start, file->prefix_bytes, options->dtype, &npy, &diag);
     if (status != PZ_OK)
         return fail_status(file->name, status, &diag);
-    if (npy.rank == 0 || npy.fortran_order)
+    if (npy.rank == 0)
+        return fail(file->name, NULL, "give other rows", "it is a single element without rows");
+    if (npy.fortran_order)
         return fail(file->name, NULL, "save it in C order", "it has no rows that lie together");
+    if (file->in->bytes - file->prefix_bytes != npy.data_bytes)
+        return fail(file->name, NULL, "get the file again",
+                    "it has %" PRIu64 " bytes instead of %" PRIu64, file->in->bytes,
+                    file->prefix_bytes + npy.data_bytes);
     if (options->dtype != 0 && options->dtype != npy.dtype)
         return fail(file->name, NULL, "leave --dtype out", "its elements are %s, not %s",
                     pz_dtype_name(npy.dtype), pz_dtype_name(options->dtype));

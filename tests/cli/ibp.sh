@@ -97,6 +97,48 @@ open("wrong.txt", "w").write(repr(wrong[:3]) if wrong else "")
 EOF
 check "damaged files are refused: $(cat wrong.txt)" test ! -s wrong.txt
 
+# Files with right checksums whose parts do not fit: another type, bytes that are none of a row's;
+# and .npy files with other bytes than their shape takes.
+python3 - <<'EOF'
+import ctypes, ctypes.util, os, struct, subprocess
+hashes = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0")
+hashes.XXH3_64bits.restype = ctypes.c_uint64
+hashes.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+data, npy = open("npy.ibp", "rb").read(), open("rows.npy", "rb").read()
+count, prefix, packed = struct.unpack_from("<3Q", data, 16)
+table_end = 48 + 40 + 2 * 256 + 8
+at, offsets_end = table_end + prefix, table_end + prefix + 8 * (count + 1)
+rows = data[offsets_end:-8]
+def checked(part):
+    return part + struct.pack("<Q", hashes.XXH3_64bits(part, len(part)))
+def file(dtype=None, add=0, rows=rows):
+    dtype = data[12:16] if dtype is None else struct.pack("<I", dtype)
+    numbers = struct.unpack(f"<{count + 1}Q", data[at:offsets_end])
+    offsets = struct.pack(f"<{count + 1}Q", *(number + add for number in numbers))
+    header = checked(data[:12] + dtype + data[16:32] + struct.pack("<Q", len(rows)))
+    return header + data[48:table_end] + checked(data[table_end:at] + offsets + rows)
+bad = [("show", "its type of", file(dtype)) for dtype in (0, 3, 999, 2**32 - 1)]
+bad += [("unpack", "its type of", file(3)),
+        ("unpack", "its offsets", file(add=1, rows=b"x" + rows)),
+        ("show", "its offsets", file(add=1, rows=b"x" + rows)),
+        ("unpack", "its offsets", file(rows=rows + b"x")),
+        ("learn", "12928 bytes instead of 25728", npy[:128 + 50 * 256]),
+        ("learn", "26240 bytes instead of 25728", npy + bytes(512)),
+        ("learn", "25728 bytes instead of 128", npy.replace(b"(100, 64)", b"(0, 64)  "))]
+wrong = [] if file() == data else ["file() is not what pack writes"]
+for command, text, content in bad:
+    name = "damaged.npy" if command == "learn" else "damaged"
+    with open(name, "wb") as damaged:
+        damaged.write(content)
+    last = {"show": [name], "unpack": [name, "other"], "learn": ["-o", "other", name]}[command]
+    done = subprocess.run([os.environ["PLANEZIP"], "ibp", command, *last], capture_output=True,
+                          text=True)
+    if done.returncode != 1 or text not in done.stderr or os.path.exists("other"):
+        wrong.append((command, text, done.returncode, done.stderr))
+open("wrong.txt", "w").write(repr(wrong[:3]) if wrong else "")
+EOF
+check "files that do not fit are refused: $(cat wrong.txt)" test ! -s wrong.txt
+
 # Files may be larger than memory: what it takes does not grow with them.
 cat >peaks.py <<'END'
 import os, sys
