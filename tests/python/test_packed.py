@@ -158,6 +158,7 @@ class Linears(unittest.TestCase):
         for loaded in (negated.state_dict(), state, negated.state_dict()):
             for _ in range(2):
                 packed(x) # which begins to unpack the first weight for the next pass
+            packed[0].ahead.worker.submit(int).result() # and has done so
             packed.load_state_dict(loaded)
         self.assertTrue(same(packed(x), plain(x)))
 
