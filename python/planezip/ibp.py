@@ -10,7 +10,11 @@ Arrays are those that planezip.compress() takes, with elements of 8, 16, 32 or 6
 last dimension.  Rows come back as what was packed: an array, a tensor of torch, or a Tensor.
 """
 import math
+import operator
 import os
+import stat
+import sys
+import threading
 from array import array
 from ctypes import POINTER, byref, c_uint64, c_void_p, cast, string_at
 from dataclasses import dataclass
@@ -52,15 +56,25 @@ def kind_of(data):
     return None
 
 
+def whole(name, number, most):
+    """An integer of the caller, which ctypes would cut to what the library takes."""
+    number = operator.index(number)
+    if not 0 <= number <= most:
+        raise ValueError(f"planezip: {name} is {number}, expected is 0 to {most}")
+    return number
+
+
 class Learner:
-    """Learns a table from rows that come part by part; see Table.learn()."""
+    """Learns a table from rows that come part by part; see Table.learn().  It cannot be copied."""
 
     def __init__(self, dtype, columns, *, group=None, threshold=None, sample_bytes=None):
         self.handle = None
-        self.dtype, self.columns = _types.named(dtype), columns
-        options = c.IbpLearnOptions(width_bits=_types.bits(self.dtype), group_bits=group or 0,
-                                    row_elements=columns, threshold=threshold or 0,
-                                    sample_bytes=sample_bytes or 0)
+        self.dtype = _types.named(dtype)
+        self.columns = whole("columns", columns, c.IBP_ROW_MAX_BYTES)
+        options = c.IbpLearnOptions(
+            width_bits=_types.bits(self.dtype), row_elements=self.columns,
+            group_bits=whole("group", group or 0, 512), threshold=threshold or 0,
+            sample_bytes=whole("sample_bytes", sample_bytes or 0, sys.maxsize))
         handle = c_void_p()
         status = c.lib.pz_ibp_learner_new(byref(options), byref(handle))
         if status == c.ERR_ARGUMENT:
@@ -74,6 +88,9 @@ class Learner:
     def __del__(self):
         if self.handle:
             c.lib.pz_ibp_learner_free(self.handle)
+
+    def __reduce__(self):
+        raise TypeError("planezip: a learner cannot be copied; its table() can")
 
     def add(self, rows, dtype=None):
         """More rows.  Not from two threads at once."""
@@ -110,6 +127,25 @@ class Measurement:
         return 1 - self.packed_bytes / self.raw_bytes if self.raw_bytes else 0.0
 
 
+def replace_file(path, data, mode):
+    """Writes a file under another name, which it has until it is complete; mode: its permissions,
+    None for those of a new one."""
+    target = os.path.realpath(os.fsdecode(path))
+    part = f"{target}.{os.getpid()}-{threading.get_ident()}.part"
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+            if mode is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+        os.replace(part, target)
+    except BaseException as error:
+        if os.path.exists(part):
+            os.unlink(part)
+        if isinstance(error, OSError):
+            error.filename, error.filename2 = os.fsdecode(path), None
+        raise
+
+
 class Table:
     """Which bits of a row are invariant, and what they are.  It never changes.
 
@@ -118,6 +154,9 @@ class Table:
     """
 
     def __init__(self, handle):
+        if not isinstance(handle, c_void_p) or not handle:
+            raise TypeError("planezip: tables are made by Table.learn(), Table.load() and "
+                            "Table.of_bytes()")
         self.handle = handle
         shape = c.lib.pz_ibp_table_shape(handle)
         self.width, self.group, self.columns = (shape.width_bits, shape.group_bits,
@@ -159,16 +198,17 @@ class Table:
             return cls.of_bytes(file.read())
 
     def save(self, path):
-        """Writes a file, which is complete or not there."""
-        part = f"{os.fsdecode(path)}.{os.getpid()}.part"
+        """Writes a file, which is complete or not there.  One that is there keeps its permissions,
+        a link leads to it, and a device is written to."""
         try:
-            with open(part, "wb") as file:
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            mode = None
+        if mode is None or stat.S_ISREG(mode):
+            replace_file(path, bytes(self), mode)
+        else:
+            with open(path, "wb") as file:
                 file.write(bytes(self))
-            os.replace(part, path)
-        except BaseException:
-            if os.path.exists(part):
-                os.unlink(part)
-            raise
 
     def __bytes__(self):
         stored = bytearray(c.lib.pz_ibp_table_bytes(self.handle))
@@ -337,7 +377,7 @@ class Rows:
                              "pack them with layout='slots'")
         memory, count = self.table.take(rows, dtype or self.told(rows))
         self.expect(memory.dtype)
-        stored = self.stored
+        first, stored = operator.index(first), self.stored
         if not 0 <= first <= stored.count - count:
             raise IndexError(f"planezip: rows {first} to {first + count} of {stored.count}")
         c.check(c.lib.pz_ibp_pack(_options.pool(threads), self.table.handle, memory.address, first,
@@ -371,6 +411,8 @@ class Rows:
                              f"{self.dtype} {(*shape, self.table.columns)}")
         if not is_written_in_place(memory, out):
             raise ValueError("planezip: out cannot be written to, or is not in C order")
+        if _input.is_instance(out, "torch", "Tensor"):
+            tell_autograd(out)
         return _output.Output(memory.address, memory.nbytes, out)
 
     def unpack(self, first=None, count=None, *, to=None, out=None, threads=1):
@@ -381,8 +423,8 @@ class Rows:
         """
         stored = self.stored
         shape = self.shape if first is None and count is None else None
-        first = 0 if first is None else first
-        count = stored.count - first if count is None else count
+        first = 0 if first is None else operator.index(first)
+        count = stored.count - first if count is None else operator.index(count)
         if not 0 <= first <= stored.count or not 0 <= count <= stored.count - first:
             raise IndexError(f"planezip: rows {first} to {first + count} of {stored.count}")
         result, bad = self.output((count,) if shape is None else shape, to, out), c_uint64()
@@ -403,7 +445,7 @@ class Rows:
                                     result.address, byref(bad))
         if status == c.ERR_ARGUMENT:
             number = bad.value - (bad.value >> 63 << 64)
-            raise IndexError(f"planezip: row {number} of {stored.count}")
+            raise IndexError(f"planezip: row {number}, but there are {stored.count} rows")
         self.check(status, bad)
         return result.result
 
@@ -423,6 +465,15 @@ def is_written_in_place(memory, out):
         return memory.owner is out and out.flags.writeable
     view = memoryview(out)
     return not view.readonly and view.c_contiguous
+
+
+def tell_autograd(out):
+    """A tensor is about to be written to: a backward pass that needs what it has is to fail."""
+    torch = sys.modules["torch"]
+    if out.requires_grad and torch.is_grad_enabled():
+        raise ValueError("planezip: out requires a gradient, which rows do not have; give "
+                         "out.detach(), or write under torch.no_grad()")
+    torch.autograd.graph.increment_version(out)
 
 
 def index_of(index: Any):

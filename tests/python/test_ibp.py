@@ -128,7 +128,7 @@ class Rows(unittest.TestCase):
 
     def test_what_is_refused(self):
         rows = self.table.pack(self.raw)
-        for index, text in (([500], "row 500 of 500"), ([-1], "row -1 of 500")):
+        for index, text in (([500], "row 500, but there are 500 rows"), ([-1], "row -1, but")):
             with self.assertRaisesRegex(IndexError, text):
                 rows.fetch(index)
         for first, count in ((501, None), (-1, None), (0, 501), (5, -1)):
@@ -136,6 +136,10 @@ class Rows(unittest.TestCase):
                 rows.unpack(first, count)
         with self.assertRaisesRegex(TypeError, "elements of f32, expected are integers"):
             rows.fetch(self.raw)
+        for call in (lambda: rows.unpack(1.5, 2), lambda: rows.unpack(1, 2.0),
+                     lambda: self.table.pack(self.raw, layout="slots").update(1.0, self.raw)):
+            with self.assertRaisesRegex(TypeError, "as an integer"):
+                call()
         for text, call in (
                 ("layout is 'packed'; known are condensed, slots",
                  lambda: self.table.pack(self.raw, layout="packed")),
@@ -151,6 +155,13 @@ class Rows(unittest.TestCase):
                  lambda: ibp.Table.learn(planezip.Tensor(b"", "f32", (0, 4)))),
                 ("a row has 0 elements", lambda: ibp.Table.learn(b"")),
                 ("a group is a power of two", lambda: ibp.Table.learn(self.raw, group=16)),
+                ("group is 4294967360, expected is 0 to 512",
+                 lambda: ibp.Table.learn(self.raw, group=(1 << 32) + 64)),
+                ("sample_bytes is 18446744073709551616",
+                 lambda: ibp.Table.learn(self.raw, sample_bytes=1 << 64)),
+                ("sample_bytes is -1", lambda: ibp.Table.learn(self.raw, sample_bytes=-1)),
+                ("columns is 18446744073709551656",
+                 lambda: ibp.Learner("f32", (1 << 64) + 40)),
                 ("a threshold above 0.5",
                  lambda: ibp.Table.learn(self.raw, threshold=0.5))):
             with self.assertRaisesRegex(ValueError, text):
@@ -170,6 +181,40 @@ class Tables(unittest.TestCase):
             self.assertEqual(Path(folder, "again").read_bytes(),
                              Path(folder, "table").read_bytes())
         self.assertEqual((table.width, table.columns, table.row_bytes), (32, COLUMNS, 240))
+
+    def test_saved_where_something_is(self):
+        table = ibp.Table.learn(plain_rows(400))
+        with tempfile.TemporaryDirectory() as folder:
+            target, link, pipe = (Path(folder, name) for name in ("target", "link", "pipe"))
+            target.write_bytes(b"old")
+            target.chmod(0o640)
+            link.symlink_to("target")
+            table.save(link)
+            self.assertTrue(link.is_symlink())
+            self.assertEqual((target.read_bytes(), target.stat().st_mode & 0o777),
+                             (bytes(table), 0o640))
+            os.mkfifo(pipe)
+            reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            table.save(os.fsencode(pipe))
+            self.assertEqual(os.read(reader, 1 << 20), bytes(table))
+            os.close(reader)
+            self.assertTrue(pipe.is_fifo())
+            with self.assertRaises(IsADirectoryError):
+                table.save(folder)
+            missing = f"{folder}/none/table"
+            with self.assertRaises(FileNotFoundError) as caught:
+                table.save(missing)
+            self.assertEqual(caught.exception.filename, missing)
+            self.assertEqual(sorted(os.listdir(folder)), ["link", "pipe", "target"])
+
+    def test_what_would_crash(self):
+        learner = ibp.Learner("f32", COLUMNS)
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with self.assertRaisesRegex(TypeError, "a learner cannot be copied"):
+                copied(learner)
+        for handle in (None, 0, 1):
+            with self.assertRaisesRegex(TypeError, "tables are made by"):
+                ibp.Table(handle)
 
     def test_masks_and_values(self):
         rng = random.Random(4)
@@ -266,6 +311,24 @@ class Tensors(unittest.TestCase):
         self.assertIs(rows.fetch(index, out=out), out)
         with self.assertRaisesRegex(ValueError, "out cannot be written to"):
             rows.fetch(index, out=torch.empty(3, 7, 48, dtype=dtype).transpose(0, 1))
+
+    def test_out_under_autograd(self):
+        raw = torch.randn(40, 8)
+        rows = ibp.Table.learn(raw).pack(raw)
+        weight, out = torch.randn(40, 8, requires_grad=True), torch.randn(40, 8)
+        product = (weight * out).sum()
+        rows.unpack(out=out)
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            product.backward()
+        for call in (lambda: rows.unpack(out=weight),
+                     lambda: rows.fetch(range(40), out=weight * 2)):
+            with self.assertRaisesRegex(ValueError, "out requires a gradient"):
+                call()
+        with torch.no_grad():
+            rows.unpack(out=weight)
+        self.assertTrue(torch.equal(weight, raw))
+        with torch.inference_mode():
+            self.assertTrue(torch.equal(rows.unpack(out=torch.empty(40, 8)), raw))
 
 
 if __name__ == "__main__":

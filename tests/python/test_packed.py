@@ -98,8 +98,8 @@ class Embeddings(unittest.TestCase):
                  lambda: planezip.torch.PackedEmbedding(torch.zeros(4))),
                 (ValueError, "padding_idx is 4, but",
                  lambda: planezip.torch.PackedEmbedding(torch.zeros(4, 4), padding_idx=4)),
-                (IndexError, "row 300 of 300", lambda: packed(torch.tensor([0, 300]))),
-                (IndexError, "row -1 of 300", lambda: packed(torch.tensor(-1))),
+                (IndexError, "row 300, but there are 300", lambda: packed(torch.tensor([0, 300]))),
+                (IndexError, "row -1, but there are 300", lambda: packed(torch.tensor(-1))),
                 (TypeError, "index is torch.float32", lambda: packed(torch.zeros(3)))):
             with self.assertRaisesRegex(error, text):
                 call()
