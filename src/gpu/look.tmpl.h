@@ -196,7 +196,7 @@ PZI_FN uint32_t PZ_CAT(sampled_word)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, u
 
 enum {
     PZ_CAT(word_symbols) = PZ_W < 64 ? 32 / PZ_W : 1,
-    PZ_CAT(word_bits) = PZ_W < 32 ? PZ_W : 32
+    PZ_CAT(word_bits) = 32 / PZ_CAT(word_symbols)
 };
 
 /* The largest exponent of the sample, how many are coded, whether one is negative.  Zero symbols
