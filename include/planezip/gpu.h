@@ -6,7 +6,8 @@
  *
  * Work is put in a queue of the caller's (a stream), and the calls return at once: they allocate
  * nothing, wait for nothing, and can be captured in a CUDA graph, once pz_gpu_prepare() has been
- * called for the mode.  All functions may be called from any thread. */
+ * called for the mode.  All functions may be called from any thread.  PZ_ERR_IO: a call of the
+ * driver failed; PZ_ERR_ARGUMENT also for options and jobs of another size. */
 #ifndef PLANEZIP_GPU_H
 #define PLANEZIP_GPU_H
 
@@ -25,7 +26,8 @@ typedef struct pz_gpu_options {
     pz_gpu_kind kind;
     unsigned device;    /* the driver's number of it, over all OpenCL platforms */
     const char *driver; /* file of the library; NULL: libcuda.so.1, libOpenCL.so.1 */
-    /* CUDA: file of NVRTC, which compiles the kernels; NULL: libnvrtc.so, .so.13, .so.12. */
+    /* CUDA: file of NVRTC, which compiles the kernels; NULL: the driver's, if that is told and has
+     * the functions of NVRTC too, else libnvrtc.so, .so.13, .so.12. */
     const char *compiler;
 } pz_gpu_options;
 
@@ -144,8 +146,10 @@ PZ_API pz_status pz_gpu_reached(pz_gpu *gpu, void *mark);
 /* Waits until it is. */
 PZ_API pz_status pz_gpu_await(pz_gpu *gpu, void *mark);
 
-/* Makes memory of the host, of whole pages, pinned memory until pz_gpu_unpin(): options.pin and
- * unpin of a pool whose user is the device.  PZ_ERR_MEMORY if it cannot be (never with OpenCL). */
+/* Makes memory of the host pinned memory until pz_gpu_unpin(): options.pin and unpin of a pool
+ * whose user is the device.  It begins at a page and is whole pages, as of mmap() or
+ * aligned_alloc(), none of which is pinned yet; PZ_ERR_ARGUMENT if address or bytes are no multiple
+ * of 4096.  PZ_ERR_MEMORY if it cannot be pinned (OpenCL cannot). */
 PZ_API pz_status pz_gpu_pin(void *gpu, void *memory, size_t bytes);
 PZ_API void pz_gpu_unpin(void *gpu, void *memory, size_t bytes);
 

@@ -38,7 +38,7 @@ PZ_API const char *pz_version(void);
     X(PZ_ERR_ARGUMENT, "an argument is outside what the function allows")              \
     X(PZ_ERR_SPACE, "the output buffer is too small")                                  \
     X(PZ_ERR_MEMORY, "out of memory")                                                  \
-    X(PZ_ERR_IO, "reading or writing a file failed")                                   \
+    X(PZ_ERR_IO, "reading or writing a file failed, or a call of a driver")            \
     X(PZ_ERR_TRUNCATED, "the stream ends before its data is complete")                 \
     X(PZ_ERR_TRAILING, "there are bytes after the last chunk")                         \
     X(PZ_ERR_CHUNK_SIZE, "a chunk header is larger than the raw chunk")                \

@@ -101,13 +101,19 @@ static pz_status status_of(CUresult result)
 
 /* ---- Context -------------------------------------------------------------------------------- */
 
-/* Makes the context the thread's, unless it is; true if it has to be taken back. */
-static bool enter(const struct device *self)
+/* Makes the context the thread's, unless it is; *entered: it has to be taken back.  Where that
+ * fails nothing may be called, as it would be for another device. */
+static CUresult enter(const struct device *self, bool *entered)
 {
     CUcontext current = NULL;
+    CUresult result;
 
-    return (self->driver.cuCtxGetCurrent(&current) != 0 || current != self->context) &&
-           self->driver.cuCtxPushCurrent(self->context) == 0;
+    *entered = false;
+    if (self->driver.cuCtxGetCurrent(&current) == 0 && current == self->context)
+        return 0;
+    result = self->driver.cuCtxPushCurrent(self->context);
+    *entered = result == 0;
+    return result;
 }
 
 static void leave(const struct device *self, bool entered)
@@ -169,6 +175,15 @@ static pz_status open_driver(struct device *self, const char *file, pz_diag *dia
 
     self->library = pzi_gpu_library(files, symbols, sizeof symbols / sizeof *symbols, diag);
     return self->library != NULL ? PZ_OK : PZ_ERR_IO;
+}
+
+/* A driver that plays a device compiles for it as well. */
+static const char *compiler_file(const struct device *self, const pz_gpu_options *options)
+{
+    if (options->compiler == NULL && options->driver != NULL &&
+        dlsym(self->library, "nvrtcCreateProgram") != NULL)
+        return options->driver;
+    return options->compiler;
 }
 
 static pz_status open_compiler(struct device *self, const char *file, pz_diag *diag)
@@ -251,7 +266,7 @@ static pz_status open_device(struct pz_gpu *gpu, const pz_gpu_options *options, 
     if (status == PZ_OK)
         status = find_device(self, options->device, diag);
     if (status == PZ_OK)
-        status = open_compiler(self, options->compiler, diag);
+        status = open_compiler(self, compiler_file(self, options), diag);
     if (status == PZ_OK)
         describe(self, &gpu->info);
     else
@@ -315,9 +330,10 @@ static pz_status compile(const struct device *self, const char *source, const ch
 static void unload(struct pz_gpu *gpu, struct pzi_program *program)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
+    bool entered;
 
-    self->driver.cuModuleUnload(program->program);
+    if (enter(self, &entered) == 0)
+        self->driver.cuModuleUnload(program->program);
     leave(self, entered);
 }
 
@@ -349,9 +365,11 @@ static pz_status load(struct pz_gpu *gpu, const char *source, const char *const 
     pz_status status = compile(self, source, options, option_count, &image, diag);
 
     if (status == PZ_OK) {
-        const bool entered = enter(self);
+        bool entered;
+        const CUresult result = enter(self, &entered);
 
-        status = load_image(self, image, names, name_count, program, diag);
+        status = result == 0 ? load_image(self, image, names, name_count, program, diag)
+                             : fail(self, result, "the device cannot be used", diag);
         leave(self, entered);
     }
     free(image);
@@ -362,13 +380,15 @@ static pz_status launch(struct pz_gpu *gpu, void *kernel, void *stream, unsigned
                         const struct pzi_argument *arguments, unsigned count)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
+    bool entered;
+    CUresult result = enter(self, &entered);
     void *values[PZI_ARGUMENTS_MAX] = {0};
-    CUresult result;
 
     for (unsigned i = 0; i < count; i++)
         values[i] = (void *)&arguments[i].as;
-    result = self->driver.cuLaunchKernel(kernel, groups, 1, 1, 32, 1, 1, 0, stream, values, NULL);
+    if (result == 0)
+        result =
+            self->driver.cuLaunchKernel(kernel, groups, 1, 1, 32, 1, 1, 0, stream, values, NULL);
     leave(self, entered);
     return status_of(result);
 }
@@ -378,11 +398,13 @@ static pz_status launch(struct pz_gpu *gpu, void *kernel, void *stream, unsigned
 static pz_status alloc_memory(struct pz_gpu *gpu, pz_gpu_place place, size_t bytes, void **memory)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
-    const CUresult result = place == PZ_GPU_DEVICE
-                                ? self->driver.cuMemAlloc((CUdeviceptr *)memory, bytes)
-                                : self->driver.cuMemHostAlloc(memory, bytes, PORTABLE_MAPPED);
+    bool entered;
+    CUresult result = enter(self, &entered);
 
+    if (result == 0)
+        result = place == PZ_GPU_DEVICE
+                     ? self->driver.cuMemAlloc((CUdeviceptr *)memory, bytes)
+                     : self->driver.cuMemHostAlloc(memory, bytes, PORTABLE_MAPPED);
     leave(self, entered);
     return status_of(result);
 }
@@ -390,11 +412,12 @@ static pz_status alloc_memory(struct pz_gpu *gpu, pz_gpu_place place, size_t byt
 static void free_memory(struct pz_gpu *gpu, pz_gpu_place place, void *memory)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
+    bool entered;
+    const CUresult result = enter(self, &entered);
 
-    if (place == PZ_GPU_DEVICE)
+    if (result == 0 && place == PZ_GPU_DEVICE)
         self->driver.cuMemFree((CUdeviceptr)memory);
-    else
+    else if (result == 0)
         self->driver.cuMemFreeHost(memory);
     leave(self, entered);
 }
@@ -402,9 +425,11 @@ static void free_memory(struct pz_gpu *gpu, pz_gpu_place place, void *memory)
 static pz_status new_stream(struct pz_gpu *gpu, void **stream)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
-    const CUresult result = self->driver.cuStreamCreate((CUstream *)stream, NON_BLOCKING);
+    bool entered;
+    CUresult result = enter(self, &entered);
 
+    if (result == 0)
+        result = self->driver.cuStreamCreate((CUstream *)stream, NON_BLOCKING);
     leave(self, entered);
     return status_of(result);
 }
@@ -412,19 +437,21 @@ static pz_status new_stream(struct pz_gpu *gpu, void **stream)
 static void free_stream(struct pz_gpu *gpu, void *stream)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
+    bool entered;
 
-    self->driver.cuStreamDestroy(stream);
+    if (enter(self, &entered) == 0)
+        self->driver.cuStreamDestroy(stream);
     leave(self, entered);
 }
 
 static pz_status copy(struct pz_gpu *gpu, void *stream, void *to, const void *from, size_t bytes)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
-    const CUresult result =
-        self->driver.cuMemcpyAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, stream);
+    bool entered;
+    CUresult result = enter(self, &entered);
 
+    if (result == 0)
+        result = self->driver.cuMemcpyAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, stream);
     leave(self, entered);
     return status_of(result);
 }
@@ -432,9 +459,11 @@ static pz_status copy(struct pz_gpu *gpu, void *stream, void *to, const void *fr
 static pz_status wait_for(struct pz_gpu *gpu, void *stream)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
-    const CUresult result = self->driver.cuStreamSynchronize(stream);
+    bool entered;
+    CUresult result = enter(self, &entered);
 
+    if (result == 0)
+        result = self->driver.cuStreamSynchronize(stream);
     leave(self, entered);
     return status_of(result);
 }
@@ -442,19 +471,22 @@ static pz_status wait_for(struct pz_gpu *gpu, void *stream)
 static void free_mark(struct pz_gpu *gpu, void *mark)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
+    bool entered;
 
-    self->driver.cuEventDestroy(mark);
+    if (enter(self, &entered) == 0)
+        self->driver.cuEventDestroy(mark);
     leave(self, entered);
 }
 
 static pz_status new_mark(struct pz_gpu *gpu, void *stream, void **mark)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
+    bool entered;
     CUevent event = NULL;
-    CUresult result = self->driver.cuEventCreate(&event, 0);
+    CUresult result = enter(self, &entered);
 
+    if (result == 0)
+        result = self->driver.cuEventCreate(&event, 0);
     if (result == 0) {
         result = self->driver.cuEventRecord(event, stream);
         if (result != 0) {
@@ -470,10 +502,12 @@ static pz_status new_mark(struct pz_gpu *gpu, void *stream, void **mark)
 static pz_status elapsed(struct pz_gpu *gpu, void *begin, void *end, double *seconds)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
+    bool entered;
     float milliseconds = 0;
-    const CUresult result = self->driver.cuEventElapsedTime(&milliseconds, begin, end);
+    CUresult result = enter(self, &entered);
 
+    if (result == 0)
+        result = self->driver.cuEventElapsedTime(&milliseconds, begin, end);
     leave(self, entered);
     *seconds = (double)milliseconds * 1e-3;
     return status_of(result);
@@ -482,9 +516,11 @@ static pz_status elapsed(struct pz_gpu *gpu, void *begin, void *end, double *sec
 static pz_status follow(struct pz_gpu *gpu, void *stream, void *mark)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
-    const CUresult result = self->driver.cuStreamWaitEvent(stream, mark, 0);
+    bool entered;
+    CUresult result = enter(self, &entered);
 
+    if (result == 0)
+        result = self->driver.cuStreamWaitEvent(stream, mark, 0);
     leave(self, entered);
     return status_of(result);
 }
@@ -492,9 +528,11 @@ static pz_status follow(struct pz_gpu *gpu, void *stream, void *mark)
 static pz_status reached(struct pz_gpu *gpu, void *mark)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
-    const CUresult result = self->driver.cuEventQuery(mark);
+    bool entered;
+    CUresult result = enter(self, &entered);
 
+    if (result == 0)
+        result = self->driver.cuEventQuery(mark);
     leave(self, entered);
     return result == NOT_READY ? PZ_ERR_BUSY : status_of(result);
 }
@@ -502,9 +540,11 @@ static pz_status reached(struct pz_gpu *gpu, void *mark)
 static pz_status await_mark(struct pz_gpu *gpu, void *mark)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
-    const CUresult result = self->driver.cuEventSynchronize(mark);
+    bool entered;
+    CUresult result = enter(self, &entered);
 
+    if (result == 0)
+        result = self->driver.cuEventSynchronize(mark);
     leave(self, entered);
     return status_of(result);
 }
@@ -518,8 +558,9 @@ static pz_status pin(struct pz_gpu *gpu, void *memory, size_t bytes)
 
     if (attribute(self, SAME_ADDRESS) == 0)
         return PZ_ERR_MEMORY;
-    entered = enter(self);
-    result = self->driver.cuMemHostRegister(memory, bytes, PORTABLE_MAPPED);
+    result = enter(self, &entered);
+    if (result == 0)
+        result = self->driver.cuMemHostRegister(memory, bytes, PORTABLE_MAPPED);
     leave(self, entered);
     return result == 0 ? PZ_OK : PZ_ERR_MEMORY;
 }
@@ -527,9 +568,10 @@ static pz_status pin(struct pz_gpu *gpu, void *memory, size_t bytes)
 static void unpin(struct pz_gpu *gpu, void *memory)
 {
     const struct device *const self = device_of(gpu);
-    const bool entered = enter(self);
+    bool entered;
 
-    self->driver.cuMemHostUnregister(memory);
+    if (enter(self, &entered) == 0)
+        self->driver.cuMemHostUnregister(memory);
     leave(self, entered);
 }
 

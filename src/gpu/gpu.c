@@ -13,7 +13,7 @@
 /* The kernels of place.h, in the order of pzi_program.kernels. */
 enum place_kernel { TILES, TOPS, OFFSETS, GATHER, FINISH, GATHER_PIECES, PLACE_KERNELS };
 
-enum { ALIGNMENT = 16, WORKSPACE_STEP = 256, OPTIONS_MAX = 4 };
+enum { ALIGNMENT = 16, WORKSPACE_STEP = 256, PAGE_BYTES = 4096 };
 
 /* ---- Devices -------------------------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@ pz_status pz_gpu_open(const pz_gpu_options *options, pz_gpu **gpu, pz_diag *diag
     pz_gpu *opened;
     pz_status status;
 
-    if (gpu == NULL || options == NULL || options->size < sizeof *options ||
+    if (gpu == NULL || options == NULL || options->size != sizeof *options ||
         (options->kind != PZ_GPU_CUDA && options->kind != PZ_GPU_OPENCL))
         return PZ_ERR_ARGUMENT;
     if (pzi_gpu_source[0] == '\0')
@@ -222,7 +222,7 @@ static pz_status workspace_of(const pz_gpu *gpu, const pz_gpu_job *job, size_t r
     struct layout layout;
     size_t bytes;
 
-    if (gpu == NULL || base == NULL || job->size < sizeof *job || job->result == NULL ||
+    if (gpu == NULL || base == NULL || job->size != sizeof *job || job->result == NULL ||
         !is_aligned(base, ALIGNMENT) || !is_aligned(job->result, sizeof(uint64_t)) ||
         pz_gpu_workspace_bytes(raw_bytes, is_decoder, &bytes) != PZ_OK ||
         job->workspace_bytes < bytes)
@@ -528,7 +528,8 @@ pz_status pz_gpu_pin(void *gpu, void *memory, size_t bytes)
 {
     struct pz_gpu *const self = gpu;
 
-    if (self == NULL || memory == NULL || bytes == 0)
+    if (self == NULL || memory == NULL || bytes == 0 || !is_aligned(memory, PAGE_BYTES) ||
+        bytes % PAGE_BYTES != 0)
         return PZ_ERR_ARGUMENT;
     return self->backend->pin != NULL ? self->backend->pin(self, memory, bytes) : PZ_ERR_MEMORY;
 }

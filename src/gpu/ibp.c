@@ -20,15 +20,17 @@ pz_status pz_gpu_ibp_prepare(pz_gpu *gpu, pz_diag *diag)
     static const char *const names[KERNELS] = {
         "pz_ibp_begin", "pz_ibp_unpack_rows", "pz_ibp_pack_rows", "pz_ibp_clear",
         "pz_ibp_ones",  "pz_ibp_levels",      "pz_ibp_choose",    "pz_finish"};
-    struct pzi_program *program;
     pz_status status = PZ_OK;
 
     if (gpu == NULL)
         return PZ_ERR_ARGUMENT;
-    program = &gpu->programs[PZI_IBP];
+    if (gpu->loaded[PZI_IBP]) /* without waiting for others that compile */
+        return PZ_OK;
     pthread_mutex_lock(&gpu->lock);
-    if (program->program == NULL)
-        status = gpu->backend->load(gpu, pzi_gpu_source, options, 1, names, KERNELS, program, diag);
+    if (!gpu->loaded[PZI_IBP])
+        status = gpu->backend->load(gpu, pzi_gpu_source, options, 1, names, KERNELS,
+                                    &gpu->programs[PZI_IBP], diag);
+    gpu->loaded[PZI_IBP] = status == PZ_OK;
     pthread_mutex_unlock(&gpu->lock);
     return status;
 }
@@ -55,7 +57,7 @@ static bool fits(const pz_gpu_job *job, size_t workspace_bytes)
 
 static pz_status begin(pz_gpu *gpu, const pz_gpu_job *job)
 {
-    if (gpu == NULL || job == NULL || job->size < sizeof *job)
+    if (gpu == NULL || job == NULL || job->size != sizeof *job)
         return PZ_ERR_ARGUMENT;
     return pz_gpu_ibp_prepare(gpu, NULL);
 }

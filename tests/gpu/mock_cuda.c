@@ -43,7 +43,8 @@ enum {
     UNITS = 16,
     MAJOR = 75,
     SAME_ADDRESS = 91,
-    PINS = 64
+    PINS = 64,
+    PAGE_BYTES = 4096
 };
 
 /* A point in a stream at which an event was recorded; of the event, of its work in the stream, and
@@ -189,6 +190,13 @@ static bool fails(enum mock_cuda_failure kind)
     return true;
 }
 
+/* Of calls whose status nobody looks at. */
+static void need_context(void)
+{
+    if (current != &context)
+        abort();
+}
+
 /* Memory of its own for everything, so that a sanitizer sees all that is wrong. */
 static void *make(size_t bytes)
 {
@@ -263,6 +271,12 @@ EXPORT int cuCtxGetCurrent(void **now)
 
 EXPORT int cuCtxPushCurrent_v2(void *pushed)
 {
+    ALONE;
+
+    if (failure == MOCK_CUDA_CONTEXT) {
+        failure = MOCK_CUDA_NONE;
+        return FAILED;
+    }
     if (current != NULL || pushed != &context)
         return INVALID_VALUE;
     current = pushed;
@@ -271,6 +285,7 @@ EXPORT int cuCtxPushCurrent_v2(void *pushed)
 
 EXPORT int cuCtxPopCurrent_v2(void **popped)
 {
+    need_context();
     *popped = current;
     current = NULL;
     return 0;
@@ -292,6 +307,7 @@ EXPORT int nvrtcCreateProgram(void **program, const char *source, const char *na
 
 EXPORT int nvrtcCompileProgram(void *program, int count, const char *const *options)
 {
+    ALONE;
     struct module *const self = program;
     size_t used = 0;
 
@@ -358,6 +374,7 @@ EXPORT int cuModuleUnload(void *module)
     ALONE;
     struct module *const self = module;
 
+    need_context();
     while (self->functions != NULL) {
         struct function *const function = self->functions;
 
@@ -566,6 +583,7 @@ EXPORT int cuStreamCreate(void **stream, unsigned flags)
 EXPORT int cuStreamDestroy_v2(void *stream)
 {
     ALONE;
+    need_context();
     empty(stream, false);
     free(stream);
     counts.streams--;
@@ -660,6 +678,7 @@ EXPORT int cuEventElapsedTime(float *milliseconds, void *begin, void *end)
 EXPORT int cuEventDestroy_v2(void *event)
 {
     ALONE;
+    need_context();
     let_go(((struct event *)event)->point);
     free(event);
     counts.events--;
@@ -683,6 +702,7 @@ static int allocate(void **memory, size_t bytes)
 
 static int release(void *memory)
 {
+    need_context();
     free(memory);
     counts.allocations--;
     return 0;
@@ -726,7 +746,8 @@ EXPORT int cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
     ALONE;
     struct pin *const room = pin_of(NULL);
 
-    if (current != &context || flags != 3 || bytes % 4096 != 0)
+    if (current != &context || flags != 3 || (uintptr_t)memory % PAGE_BYTES != 0 ||
+        bytes % PAGE_BYTES != 0)
         return INVALID_VALUE;
     if (fails(MOCK_CUDA_PIN) || room == NULL)
         return OUT_OF_MEMORY;
@@ -742,6 +763,7 @@ EXPORT int cuMemHostUnregister(void *memory)
     ALONE;
     struct pin *const pin = pin_of(memory);
 
+    need_context();
     if (pin == NULL)
         return NOT_REGISTERED;
     *pin = (struct pin){0};

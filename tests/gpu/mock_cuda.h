@@ -18,7 +18,8 @@ enum mock_cuda_failure {
     MOCK_CUDA_MEMORY,
     MOCK_CUDA_COMPILE,
     MOCK_CUDA_PIN,
-    MOCK_CUDA_NEVER /* calls that only mock_cuda_fail_at_call() makes fail */
+    MOCK_CUDA_CONTEXT, /* cuCtxPushCurrent */
+    MOCK_CUDA_NEVER    /* calls that only mock_cuda_fail_at_call() makes fail */
 };
 
 typedef void mock_cuda_count(struct mock_cuda_counts *counts);

@@ -57,4 +57,15 @@ static inline pz_gpu *open_wanted(void)
     exit(played != NULL ? 1 : 77);
 }
 
+/* Of the device: a test goes on only if it has it. */
+static inline void *device_memory(pz_gpu *gpu, size_t bytes)
+{
+    void *memory = NULL;
+
+    if (pz_gpu_alloc(gpu, PZ_GPU_DEVICE, bytes, &memory) == PZ_OK)
+        return memory;
+    printf("the device has no %zu bytes\n", bytes);
+    exit(1);
+}
+
 #endif

@@ -18,14 +18,6 @@ static pz_gpu_job job;
 static uint8_t raw[ROOM], slots[ROOM], expected[ROOM], back[ROOM];
 static void *device_raw, *device_slots, *device_map, *device_table, *device_index, *device_offsets;
 
-static void *device_memory(size_t bytes)
-{
-    void *memory = NULL;
-
-    CHECK_EQ_U64(pz_gpu_alloc(gpu, PZ_GPU_DEVICE, bytes, &memory), PZ_OK);
-    return memory;
-}
-
 static void open_device(void)
 {
     if (gpu != NULL)
@@ -33,14 +25,14 @@ static void open_device(void)
     gpu = open_wanted();
     CHECK_EQ_U64(pz_gpu_stream_new(gpu, &stream), PZ_OK);
     job = (pz_gpu_job){.size = sizeof job, .stream = stream, .workspace_bytes = 1 << 20};
-    job.workspace = device_memory(job.workspace_bytes);
-    job.result = device_memory(sizeof *job.result);
-    device_raw = device_memory(ROOM);
-    device_slots = device_memory(ROOM);
-    device_map = device_memory(MAP);
-    device_table = device_memory(2 * ROW_MAX + 64);
-    device_index = device_memory(ROWS * sizeof(uint64_t));
-    device_offsets = device_memory((ROWS + 1) * sizeof(uint64_t));
+    job.workspace = device_memory(gpu, job.workspace_bytes);
+    job.result = device_memory(gpu, sizeof *job.result);
+    device_raw = device_memory(gpu, ROOM);
+    device_slots = device_memory(gpu, ROOM);
+    device_map = device_memory(gpu, MAP);
+    device_table = device_memory(gpu, 2 * ROW_MAX + 64);
+    device_index = device_memory(gpu, ROWS * sizeof(uint64_t));
+    device_offsets = device_memory(gpu, (ROWS + 1) * sizeof(uint64_t));
 }
 
 static void close_device(void)

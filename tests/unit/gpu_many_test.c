@@ -50,14 +50,6 @@ static bool is_long(void)
     return blocks_wanted() >= 100000;
 }
 
-static void *device_memory(size_t bytes)
-{
-    void *memory = NULL;
-
-    CHECK_EQ_U64(pz_gpu_alloc(gpu, PZ_GPU_DEVICE, bytes, &memory), PZ_OK);
-    return memory;
-}
-
 static void open_device(void)
 {
     if (gpu != NULL)
@@ -66,10 +58,10 @@ static void open_device(void)
     job = (pz_gpu_job){.size = sizeof job};
     CHECK_EQ_U64(pz_gpu_stream_new(gpu, &job.stream), PZ_OK);
     CHECK_EQ_U64(pz_gpu_workspace_bytes(RAW_BYTES, false, &job.workspace_bytes), PZ_OK);
-    job.workspace = device_memory(job.workspace_bytes);
-    job.result = device_memory(sizeof *job.result);
-    device_raw = device_memory(RAW_BYTES);
-    device_coded = device_memory(ROOM);
+    job.workspace = device_memory(gpu, job.workspace_bytes);
+    job.result = device_memory(gpu, sizeof *job.result);
+    device_raw = device_memory(gpu, RAW_BYTES);
+    device_coded = device_memory(gpu, ROOM);
 }
 
 static void copy(void *to, const void *from, size_t bytes)

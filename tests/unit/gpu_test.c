@@ -29,14 +29,6 @@ static void *device_raw, *device_coded, *workspace;
 static pz_gpu_result *device_result;
 static pz_gpu_job job;
 
-static void *device_memory(size_t bytes)
-{
-    void *memory = NULL;
-
-    CHECK_EQ_U64(pz_gpu_alloc(gpu, PZ_GPU_DEVICE, bytes, &memory), PZ_OK);
-    return memory;
-}
-
 static void open_device(void)
 {
     if (gpu != NULL)
@@ -45,10 +37,10 @@ static void open_device(void)
     CHECK_EQ_U64(pz_gpu_stream_new(gpu, &stream), PZ_OK);
     job = (pz_gpu_job){.size = sizeof job, .stream = stream};
     CHECK_EQ_U64(pz_gpu_workspace_bytes(sizeof raw, false, &job.workspace_bytes), PZ_OK);
-    device_raw = device_memory(sizeof raw);
-    device_coded = device_memory(ROOM);
-    device_result = device_memory(sizeof *device_result);
-    job.workspace = workspace = device_memory(job.workspace_bytes);
+    device_raw = device_memory(gpu, sizeof raw);
+    device_coded = device_memory(gpu, ROOM);
+    device_result = device_memory(gpu, sizeof *device_result);
+    job.workspace = workspace = device_memory(gpu, job.workspace_bytes);
     job.result = device_result;
 }
 
@@ -302,7 +294,7 @@ static void check_pieces(pz_mode mode, size_t piece_bytes)
     uint64_t table[PIECES] = {0};
     uint8_t *const pages = pinned_pages(PIECES * PZ_CHUNK_BYTES);
     const size_t count = PIECES * PZ_CHUNK_BYTES / piece_bytes;
-    void *device_table = device_memory(sizeof table);
+    void *device_table = device_memory(gpu, sizeof table);
 
     TEST_CONTEXT("format %u, pieces of %zu bytes", mode.format, piece_bytes);
     for (size_t i = 0; i < count; i++)
@@ -412,6 +404,14 @@ TEST(wrong_arguments)
                  PZ_ERR_ARGUMENT);
     CHECK_EQ_U64(pz_gpu_workspace_bytes(SIZE_MAX, false, &changed.workspace_bytes),
                  PZ_ERR_ARGUMENT);
+    changed = job;
+    changed.size++;
+    CHECK_EQ_U64(try_job(changed, mode, device_raw, device_coded), PZ_ERR_ARGUMENT);
+    uint8_t *const pages = aligned_alloc(4096, 8192);
+    CHECK_EQ_U64(pz_gpu_pin(gpu, pages + 64, 4096), PZ_ERR_ARGUMENT);
+    CHECK_EQ_U64(pz_gpu_pin(gpu, pages, 4095), PZ_ERR_ARGUMENT);
+    CHECK_EQ_U64(pz_gpu_pin(gpu, pages, 0), PZ_ERR_ARGUMENT);
+    free(pages);
 }
 
 /* ---- What only the mock can tell ------------------------------------------------------------ */
@@ -495,6 +495,51 @@ TEST(failures_of_the_driver)
     end();
 }
 
+/* Nothing is called in whatever context the thread has instead. */
+TEST(a_context_that_cannot_be_entered)
+{
+    struct mock_cuda_counts before, after;
+    const pz_mode mode = mode2_of(3);
+    const pz_gpu_options options = options_for(PZ_MOCK_CUDA);
+    pz_gpu *another = NULL;
+    void *made = NULL, *mark = NULL;
+    pz_diag diag = {0};
+
+    if (!open_mock())
+        return;
+    CHECK_EQ_U64(pz_gpu_prepare(gpu, mode, NULL), PZ_OK);
+    CHECK_EQ_U64(pz_gpu_mark(gpu, stream, &mark), PZ_OK);
+    mock.count(&before);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_alloc(gpu, PZ_GPU_DEVICE, 1, &made), PZ_ERR_IO);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_stream_new(gpu, &made), PZ_ERR_IO);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_mark(gpu, stream, &made), PZ_ERR_IO);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_copy(gpu, stream, device_raw, raw, 1), PZ_ERR_IO);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_wait(gpu, stream), PZ_ERR_IO);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_follow(gpu, stream, mark), PZ_ERR_IO);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_reached(gpu, mark), PZ_ERR_IO);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_await(gpu, mark), PZ_ERR_IO);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(try_job(job, mode, device_raw, device_coded), PZ_ERR_IO);
+    mock.count(&after);
+    CHECK_EQ_U64(after.calls, before.calls);
+    CHECK(made == NULL);
+    pz_gpu_mark_free(gpu, mark);
+    CHECK_EQ_U64(pz_gpu_open(&options, &another, NULL), PZ_OK);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_prepare(another, mode, &diag), PZ_ERR_IO);
+    CHECK_STR(diag.text, "CUDA: the device cannot be used: an error of the mock");
+    pz_gpu_close(another);
+    end();
+}
+
 /* The text may go on with what the system says. */
 static void check_refused(pz_gpu_options options, const char *path, const char *text)
 {
@@ -512,6 +557,7 @@ static void check_refused(pz_gpu_options options, const char *path, const char *
 TEST(drivers_that_are_none)
 {
     pz_gpu_options options;
+    pz_gpu *another = NULL;
 
     if (!open_mock())
         return;
@@ -524,6 +570,13 @@ TEST(drivers_that_are_none)
     options = options_for(PZ_MOCK_CUDA);
     options.compiler = "libm.so.6";
     check_refused(options, "libm.so.6", "the library has no nvrtcCreateProgram");
+    options = options_for(PZ_MOCK_CUDA);
+    options.size++;
+    CHECK_EQ_U64(pz_gpu_open(&options, &another, NULL), PZ_ERR_ARGUMENT);
+    options = options_for(PZ_MOCK_CUDA);
+    options.compiler = NULL; /* it is its own */
+    CHECK_EQ_U64(pz_gpu_open(&options, &another, NULL), PZ_OK);
+    pz_gpu_close(another);
     options = options_for("libm.so.6");
     options.kind = PZ_GPU_OPENCL;
     check_refused(options, "libm.so.6", "the library has no clGetPlatformIDs");
