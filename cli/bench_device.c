@@ -25,6 +25,8 @@ static void close_device(void *object)
 
     if (self->gpu == NULL)
         return;
+    if (self->stream != NULL)
+        pz_gpu_wait(self->gpu, self->stream); /* a step that failed may have begun something */
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         pz_gpu_free(self->gpu, PZ_GPU_DEVICE, memory[i]);
     pz_gpu_stream_free(self->gpu, self->stream);
@@ -53,8 +55,7 @@ int bench_device_open(const char *kind, const char *driver, const bench_buffers 
     const pz_gpu_options options = {.size = sizeof options,
                                     .kind =
                                         strcmp(kind, "opencl") == 0 ? PZ_GPU_OPENCL : PZ_GPU_CUDA,
-                                    .driver = driver,
-                                    .compiler = driver};
+                                    .driver = driver};
     bench_device *const self = memory_keep(1, sizeof *self);
     pz_gpu_info info;
     pz_diag diag = {0};
@@ -133,10 +134,12 @@ static pz_status decode(const struct task *task)
 static pz_status end(const bench_device *self, size_t *coded_bytes)
 {
     pz_gpu_result found;
-    pz_status status = pz_gpu_copy(self->gpu, self->stream, &found, self->result, sizeof found);
+    const pz_status copied =
+        pz_gpu_copy(self->gpu, self->stream, &found, self->result, sizeof found);
+    pz_status status = pz_gpu_wait(self->gpu, self->stream); /* whatever is to be written there */
 
     if (status == PZ_OK)
-        status = pz_gpu_wait(self->gpu, self->stream);
+        status = copied;
     if (status == PZ_OK)
         status = pz_gpu_result_of(&found, NULL);
     if (status == PZ_OK)

@@ -85,8 +85,8 @@ static const option bench_options[] = {
            "time our codecs on the first device of cuda or opencl,\n"
            "from and to its memory, and nothing else"),
     OPTION(0, "driver", "FILE", option_text, &options.driver,
-           "the library of that, and of its compiler, instead of the\n"
-           "system's"),
+           "the library of that instead of the system's; it is the\n"
+           "compiler's too, if it has the functions of NVRTC"),
     OPTION(0, "size", "SIZE", parse_size, &options.size_bytes,
            "bytes that are coded at once, 64MiB by default"),
     OPTION(0, "runs", "N", parse_runs, &options.runs,

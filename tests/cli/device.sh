@@ -14,6 +14,8 @@ check "rates are numbers" test "$(field 'all(row[name] > 0 for row in data["rows
     "size_model_bps", "encode_bps", "decode_bps"))')" = True
 check "calls are not timed" test "$(field 'all(row["encode_call_ns"] is None
     for row in data["rows"])')" = True
+check "nor are cycles of the processor told" test "$(field 'all(row[name] is None
+    for row in data["rows"] for name in row if name.endswith("_cycles"))')" = True
 cp out.txt device.json
 # shellcheck disable=SC2086
 run 0 "the same on the processor" bench $quick --json -T 1 -c planezip2,planezip --isa scalar x.raw
