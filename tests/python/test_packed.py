@@ -8,6 +8,7 @@ import runpy
 import unittest
 import warnings
 from contextlib import redirect_stdout
+from unittest import mock
 
 import planezip
 from support import SOURCE, needs, optional
@@ -219,6 +220,34 @@ class Caches(unittest.TestCase):
                 if learn_rows == 1000:
                     self.assertEqual(cache.nbytes, raw)
 
+    def test_an_update_that_fails_changes_nothing(self):
+        torch.manual_seed(5)
+        cache = planezip.torch.PackedCache(learn_rows=10)
+        keys, values = [torch.randn(2, 3, 40, 8) for _ in "kv"]
+        packed, fails = planezip.ibp.Rows.add, []
+
+        def add(rows, memory, threads):
+            packed(rows, memory, threads)
+            if fails and fails.pop():
+                raise MemoryError
+
+        at = 0
+        with mock.patch.object(planezip.ibp.Rows, "add", add):
+            for tokens, failing in ((3, []), (9, [True]), (9, [True, False]), (9, []), (2, [True]),
+                                    (1, [True, False]), (3, [])):
+                end = at + tokens
+                fails[:] = failing
+                new = [side[:, :, at:end] for side in (keys, values)]
+                if failing:
+                    with self.assertRaises(MemoryError):
+                        cache.update(*new, 0)
+                else:
+                    at = end
+                    for found, side in zip(cache.update(*new, 0), (keys, values)):
+                        self.assertTrue(same(found, side[:, :, :end]))
+                self.assertEqual((cache.get_seq_length(), cache.raw_bytes),
+                                 (at, 2 * 4 * 2 * 3 * 8 * at))
+
     def test_saves(self):
         cache = planezip.torch.PackedCache()
         new = (torch.randn(1, 4, 600, 64) / 8).to(torch.bfloat16)
@@ -233,6 +262,18 @@ class Caches(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "planezip: the "):
                 cache.update(new, wrong, 0)
         self.assertEqual(cache.get_seq_length(), 4)
+        for layer in (0, 1):
+            with self.assertRaisesRegex(ValueError, "keys of 4 tokens, but values of 3"):
+                cache.update(new, new[:, :, :3], layer)
+            with self.assertRaisesRegex(ValueError, "planezip: "):
+                cache.update(new, new.to(torch.complex128), layer)
+        with self.assertRaisesRegex(ValueError, "elements of c128"):
+            cache.update(new, new.to(torch.complex128), 1)
+        with self.assertRaisesRegex(ValueError, "a row has 0 elements"):
+            cache.update(new, new[:, :0], 1)
+        self.assertEqual((cache.get_seq_length(), cache.get_seq_length(1)), (4, 0))
+        cache.update(new.half(), new[..., :2].double(), 1) # the first that succeeds tells the types
+        self.assertEqual(cache.get_seq_length(1), 4)
         with self.assertRaisesRegex(ValueError, "learn_rows is 0"):
             planezip.torch.PackedCache(learn_rows=0)
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
+from .. import ibp
 from ..ibp import Rows, Table
 
 INDEXES = (torch.int32, torch.int64)
@@ -216,14 +217,24 @@ class PackedCache:
 
     def update(self, keys, values, layer, *_):
         """Appends keys and values, (batch, heads, tokens, size) each, to a layer, and returns all
-        of the layer."""
-        sides = self.layers.get(layer)
-        if sides is None:
-            sides = self.layers[layer] = tuple(
-                PackedTokens(self.learn_rows, self.threads) for _ in range(2))
+        of the layer.  Sizes and types of values may be others than those of keys.  If it fails, the
+        cache is as it was."""
+        sides = self.layers.get(layer) or tuple(
+            PackedTokens(self.learn_rows, self.threads) for _ in range(2))
         for side, new in zip(sides, (keys, values)):
             side.check(new)
-        return tuple(side.append(new) for side, new in zip(sides, (keys, values)))
+        if keys.shape[2] != values.shape[2]:
+            raise ValueError(f"planezip: there are keys of {keys.shape[2]} tokens, but values of "
+                             f"{values.shape[2]}")
+        before = [side.state() for side in sides]
+        try:
+            both = tuple(side.append(new) for side, new in zip(sides, (keys, values)))
+        except BaseException:
+            for side, state in zip(sides, before):
+                side.restore(state)
+            raise
+        self.layers[layer] = sides
+        return both
 
     def get_seq_length(self, layer=0):
         """Tokens of a layer."""
@@ -252,20 +263,32 @@ class PackedTokens:
     def nbytes(self):
         return self.rows.nbytes if self.rows is not None else self.raw_bytes
 
+    def state(self):
+        """What restore() takes to forget all tokens since."""
+        packed = None if self.rows is None else (self.rows.stored, self.rows.shape)
+        return dict(self.__dict__), packed
+
+    def restore(self, state):
+        self.__dict__, packed = state
+        if packed is not None:
+            self.rows.stored, self.rows.shape = packed
+
     def check(self, new):
+        """Raises if new tokens cannot be appended; nothing is changed."""
         if new.dim() != 4:
             raise ValueError(f"planezip: the shape is {tuple(new.shape)}, expected is (batch, "
                              "heads, tokens, size)")
         batch, heads, _, size = new.shape
         if self.shape is None:
-            self.shape, self.dtype = (batch, heads, size), new.dtype
+            ibp.rows_of(torch.empty(0, heads * size, dtype=new.dtype)) # what can be packed at all
         elif ((batch, heads, size), new.dtype) != (self.shape, self.dtype):
             raise ValueError(f"planezip: the new tokens are {new.dtype} (batch, heads, size) "
                              f"{(batch, heads, size)}, those before {self.dtype} {self.shape}")
 
     def append(self, new):
         """Appends tokens, and returns all."""
-        batch, heads, size = self.shape
+        batch, heads, _, size = new.shape
+        self.shape, self.dtype = (batch, heads, size), new.dtype
         added = new.detach().cpu().permute(2, 0, 1, 3).reshape(-1, heads * size)
         self.tokens += new.shape[2]
         self.raw_bytes += added.nbytes
