@@ -44,7 +44,7 @@ class Gpu:
         self.library.pz_gpu_predicted_bytes.restype = c_size_t
         self.memory, self.handle, self.raw = [], c_void_p(), raw
         name = str(driver).encode() if driver else None
-        options = Options(ctypes.sizeof(Options), KINDS[kind], 0, name, name)
+        options = Options(ctypes.sizeof(Options), KINDS[kind], 0, name, None)
         self.call("gpu_open", byref(options), byref(self.handle), None)
         self.mode = Mode()
         self.call("mode_named", b"planezip2", 16, byref(self.mode))
