@@ -5,8 +5,10 @@ import io
 import os
 import pickle
 import runpy
+import sys
 import unittest
 import warnings
+import weakref
 from contextlib import redirect_stdout
 from unittest import mock
 
@@ -191,9 +193,55 @@ class Linears(unittest.TestCase):
     def test_a_trained_layer_is_refused_before_anything_changes(self):
         plain = self.stack()
         plain[5].requires_grad_(True)
-        with self.assertRaisesRegex(ValueError, "linear layer is trained"):
+        with self.assertRaisesRegex(ValueError, "linear layer '5.0' is trained"):
             planezip.torch.pack_linears(plain, least_bytes=1024)
         self.assertIs(type(plain[0]), torch.nn.Linear)
+        with self.assertRaisesRegex(ValueError, r"use PackedLinear\(module\)"):
+            planezip.torch.pack_linears(plain[0])
+
+    def test_a_layer_that_cannot_be_packed_is_named(self):
+        for wrong, error in (
+                (torch.nn.Linear(300000, 1), "a row has 300000 elements of f32"),
+                (torch.nn.Linear(8, 8, dtype=torch.complex128), "the rows have elements of c128"),
+                (torch.nn.Linear(8, 8, device="meta"), "Cannot copy out of meta tensor")):
+            model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Sequential(wrong))
+            model.requires_grad_(False)
+            with self.assertRaisesRegex((ValueError, NotImplementedError), "'1.0': " + error):
+                planezip.torch.pack_linears(model, least_bytes=0)
+            self.assertIs(type(model[0]), torch.nn.Linear)
+
+    def test_layers_that_are_more_than_linear_stay(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore") # of empty weights, and that weight_norm is old
+            model = torch.nn.Sequential(
+                *(torch.nn.Linear(8, 8) for _ in range(6)), torch.nn.Linear(0, 8),
+                torch.nn.Linear(8, 0), torch.nn.ReLU())
+            torch.nn.utils.weight_norm(model[0])
+        torch.nn.utils.parametrizations.weight_norm(model[1])
+        model[2].register_forward_hook(lambda module, inputs, result: result + 1)
+        model[3].register_full_backward_hook(lambda module, inputs, results: None)
+        model[4].forward = lambda x: x
+        model.requires_grad_(False).eval()
+        before, now = planezip.torch.pack_linears(model, least_bytes=0)
+        self.assertEqual([at for at, layer in enumerate(model)
+                          if isinstance(layer, planezip.torch.PackedLinear)], [5])
+        self.assertEqual((before, now), (256, model[5].rows.nbytes))
+        self.assertFalse(model[5].training)
+        self.assertEqual(planezip.torch.pack_linears(model, least_bytes=0), (0, 0))
+
+    def test_one_weight_at_a_time_is_there_twice(self):
+        model = torch.nn.Sequential(*(torch.nn.Linear(16, 16) for _ in range(5)))
+        model.requires_grad_(False)
+        weights, there = [weakref.ref(layer.weight) for layer in model], []
+
+        class Counted(planezip.torch.PackedLinear):
+            def __init__(self, *args, **options):
+                there.append(sum(weight() is not None for weight in weights))
+                super().__init__(*args, **options)
+
+        with mock.patch.object(sys.modules["planezip.torch._packed"], "PackedLinear", Counted):
+            planezip.torch.pack_linears(model, least_bytes=0)
+        self.assertEqual(there, [5, 4, 3, 2, 1])
 
 
 @needs(torch, "torch")

@@ -13,12 +13,10 @@ from ..ibp import Rows, Table
 INDEXES = (torch.int32, torch.int64)
 
 
-def frozen(weight, what):
-    """A weight as rows in the memory of the host; those that are trained are refused."""
+def expect_frozen(weight, what):
     if weight.requires_grad:
         raise ValueError(f"planezip: the weight of the {what} is trained, and a packed one cannot "
                          "be; freeze it with requires_grad_(False)")
-    return weight.detach().to("cpu")
 
 
 def state_of(rows):
@@ -53,7 +51,8 @@ class Packed(torch.nn.Module):
 
     def __init__(self, weight, what, table, threads):
         super().__init__()
-        weight = frozen(weight, what)
+        expect_frozen(weight, what)
+        weight = weight.detach().to("cpu")
         self.rows = (table or Table.learn(weight)).pack(weight, threads=threads)
         self.threads = threads
 
@@ -84,7 +83,7 @@ class PackedEmbedding(Packed):
     none, and so do sparse and scale_grad_by_freq.  threads: that unpack.
 
     forward() is that of nn.Embedding, bit for bit; a number outside the weight is an IndexError.
-    state_dict() has the packed weight.
+    state_dict() has the packed weight, as extra state, and takes no plain one: load that before.
     """
 
     def __init__(self, embedding, *, padding_idx=None, table=None, threads=1):
@@ -158,7 +157,7 @@ class PackedLinear(Packed):
 
     ahead: an Ahead that several modules share, so that the weight of the next one is unpacked while
     this one is at work; see pack_linears().  Under autograd the unpacked weights live until the
-    backward pass.
+    backward pass.  state_dict() is as that of PackedEmbedding, with the bias.
     """
 
     def __init__(self, linear, *, table=None, threads=1, ahead=None):
@@ -166,6 +165,7 @@ class PackedLinear(Packed):
         self.in_features, self.out_features = linear.in_features, linear.out_features
         self.bias = linear.bias
         self.ahead = ahead
+        self.training = linear.training
 
     def forward(self, x):
         weight = self.weight if self.ahead is None else self.ahead.take(self)
@@ -180,22 +180,48 @@ def pack_linears(module, *, least_bytes=1 << 16, threads=1):
     many bytes their weights had, and have now.
 
     While a layer is at work, a thread unpacks the weight of the one that came next in the last
-    pass, so that two are unpacked at a time.  least_bytes: smaller weights stay as they are.
+    pass, so that two are unpacked at a time.  least_bytes: smaller weights stay as they are, and so
+    do layers that are more than nn.Linear: with hooks, a forward() or a weight that is computed.
     A weight that another module shares, as an embedding that of the output, stays there too.
+    If a layer cannot be packed, its name is told, and none has been replaced.
     """
-    found = [(parent, name, layer) for parent in module.modules()
-             for name, layer in parent._modules.items() # also those that are there twice
-             if type(layer) is torch.nn.Linear and layer.weight.nbytes >= least_bytes]
-    layers = {id(layer): layer for _, _, layer in found}
-    for layer in layers.values():
-        frozen(layer.weight, "linear layer")
-    ahead = Ahead()
-    packed = {key: PackedLinear(layer, threads=threads, ahead=ahead)
-              for key, layer in layers.items()}
-    for parent, name, layer in found:
-        setattr(parent, name, packed[id(layer)])
-    return (sum(layer.weight.nbytes for layer in layers.values()),
-            sum(layer.rows.nbytes for layer in packed.values()))
+    if isinstance(module, torch.nn.Linear):
+        raise ValueError("planezip: the module is a linear layer itself, expected is one that has "
+                         "such; use PackedLinear(module)")
+    found = {}
+    for path, parent in module.named_modules():
+        for name, layer in parent._modules.items(): # also those that are there twice
+            if is_plain_linear(layer) and layer.weight.nbytes >= max(least_bytes, 1):
+                if layer not in found:
+                    expect_packable(layer, f"{path}.{name}" if path else name)
+                found.setdefault(layer, []).append((parent, name))
+    ahead, before, now = Ahead(), 0, 0
+    while found: # one after the other, so that one weight is there twice
+        layer, places = found.popitem()
+        packed = PackedLinear(layer, threads=threads, ahead=ahead)
+        before, now = before + layer.weight.nbytes, now + packed.rows.nbytes
+        for parent, name in places:
+            setattr(parent, name, packed)
+    return before, now
+
+
+def is_plain_linear(layer):
+    """Whether a layer is an nn.Linear, and nothing comes with it that a packed one would not do."""
+    if type(layer) is not torch.nn.Linear or layer._parameters.get("weight") is None:
+        return False
+    return "forward" not in layer.__dict__ and not any(
+        (layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks,
+         layer._backward_pre_hooks))
+
+
+def expect_packable(layer, name):
+    """Raises with the name of the layer if its weight cannot be packed."""
+    expect_frozen(layer.weight, f"linear layer {name!r}")
+    try:
+        ibp.rows_of(layer.weight.detach()[:1].cpu())
+    except (NotImplementedError, TypeError, ValueError) as error:
+        text = str(error).removeprefix("planezip: ")
+        raise type(error)(f"planezip: the linear layer {name!r}: {text}") from error
 
 
 class PackedCache:
