@@ -174,8 +174,9 @@ class Table:
         group: bits that are packed together, a power of two from the bits of an element to 512;
         None for what packs the rows best.  threshold: a bit is invariant if it is so in this share
         of the rows, above 0.5 and up to 1; None for what packs them best.  sample_bytes: of the
-        rows at most so many are looked at, evenly spread; None for 4 MiB.  Memory that is mapped,
-        as of numpy.memmap, is read only where the sample is.
+        rows at most so many are kept, evenly spread; None for 4 MiB.  Few more are looked at: half
+        as many each time the rows double.  Of memory that is mapped, as of numpy.memmap, no others
+        are read.
         """
         memory, columns, count = rows_of(rows, dtype)
         learner = Learner(memory.dtype, columns, group=group, threshold=threshold,
