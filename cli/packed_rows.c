@@ -314,23 +314,42 @@ int packed_rows_open(pieces *in, packed_file *file)
     return check_ends(in, file);
 }
 
-/* The checksum of prefix, offsets and rows. */
-static int check_content(pieces *in, const packed_file *file)
+/* What is read for its checksum, and then again. */
+enum part { PREFIX, OFFSETS, ROWS, PARTS };
+
+/* One part, for the checksum of all and one of its own. */
+static int check_part(pieces *in, uint64_t at, uint64_t end, XXH3_state_t *check, uint64_t *digest)
 {
-    const uint64_t end = file->bytes - CHECK_BYTES;
+    XXH3_state_t *const own_check = new_check();
+    const unsigned char *data = NULL;
+    int status = STATUS_OK;
+
+    for (; at < end && status == STATUS_OK; at += PIECE_BYTES) {
+        const size_t bytes = end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
+
+        status = pieces_at(in, at, bytes, &data);
+        if (status != STATUS_OK)
+            break;
+        XXH3_64bits_update(check, data, bytes);
+        XXH3_64bits_update(own_check, data, bytes);
+    }
+    *digest = XXH3_64bits_digest(own_check);
+    return status;
+}
+
+/* The checksum of prefix, offsets and rows. */
+static int check_content(pieces *in, const packed_file *file, uint64_t digests[PARTS])
+{
+    const uint64_t ends[PARTS + 1] = {file->prefix_at, file->offsets_at, file->data_at,
+                                      file->bytes - CHECK_BYTES};
     XXH3_state_t *const check = new_check();
     const unsigned char *data = NULL;
     int status = STATUS_OK;
 
-    for (uint64_t at = file->prefix_at; at < end && status == STATUS_OK; at += PIECE_BYTES) {
-        const size_t bytes = end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
-
-        status = pieces_at(in, at, bytes, &data);
-        if (status == STATUS_OK)
-            XXH3_64bits_update(check, data, bytes);
-    }
+    for (unsigned i = 0; i < PARTS && status == STATUS_OK; i++)
+        status = check_part(in, ends[i], ends[i + 1], check, &digests[i]);
     if (status == STATUS_OK)
-        status = pieces_at(in, end, CHECK_BYTES, &data);
+        status = pieces_at(in, ends[PARTS], CHECK_BYTES, &data);
     if (status == STATUS_OK && load(data, CHECK_BYTES) != XXH3_64bits_digest(check))
         status = fail_packed(in->name, "the rows are damaged: their checksum does not match");
     return status;
@@ -350,6 +369,7 @@ typedef struct unpacker {
     const packed_file *file;
     uint64_t *offsets;
     unsigned char *raw;
+    XXH3_state_t *checks[PARTS]; /* of what is read now */
 } unpacker;
 
 /* The offsets of count rows, which have to be those of rows. */
@@ -361,6 +381,9 @@ static int read_offsets(const unpacker *self, uint64_t first, size_t count)
 
     if (status != STATUS_OK)
         return status;
+    if (first == 0)
+        XXH3_64bits_update(self->checks[OFFSETS], data, 8);
+    XXH3_64bits_update(self->checks[OFFSETS], data + 8, 8 * count);
     for (size_t i = 0; i <= count; i++)
         self->offsets[i] = load(data + 8 * i, 8);
     for (size_t i = 0; i < count; i++) {
@@ -388,6 +411,7 @@ static int unpack_block(const unpacker *self, uint64_t first, size_t count)
     status = pieces_at(self->in, file->data_at + begin, rows.data_bytes, &data);
     if (status != STATUS_OK)
         return status;
+    XXH3_64bits_update(self->checks[ROWS], data, rows.data_bytes);
     for (size_t i = 0; i <= count; i++)
         self->offsets[i] -= begin;
     rows.data = data;
@@ -398,18 +422,31 @@ static int unpack_block(const unpacker *self, uint64_t first, size_t count)
                : fail_row(self->in, file, first + bad, begin + self->offsets[bad], result);
 }
 
-static int write_rows(pieces *in, const packed_file *file, output_file *out)
+/* Whether it was the same again. */
+static int check_again(const unpacker *self, const uint64_t digests[PARTS])
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        if (XXH3_64bits_digest(self->checks[i]) != digests[i])
+            return fail(self->in->name, NULL, "try again", "it changed while it was read");
+    return STATUS_OK;
+}
+
+static int write_rows(pieces *in, const packed_file *file, const uint64_t digests[PARTS],
+                      output_file *out)
 {
     const size_t row_bytes = pz_ibp_row_bytes(file->table), block = PIECE_BYTES / row_bytes;
     const unpacker self = {.in = in,
                            .file = file,
                            .offsets = memory_keep(block + 1, sizeof *self.offsets),
-                           .raw = memory_keep(block, row_bytes)};
+                           .raw = memory_keep(block, row_bytes),
+                           .checks = {new_check(), new_check(), new_check()}};
     const unsigned char *prefix = NULL;
     int status = pieces_at(in, file->prefix_at, (size_t)file->prefix_bytes, &prefix);
 
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        XXH3_64bits_update(self.checks[PREFIX], prefix, (size_t)file->prefix_bytes);
         status = output_write(out, prefix, (size_t)file->prefix_bytes);
+    }
     for (uint64_t first = 0; first < file->count && status == STATUS_OK; first += block) {
         const uint64_t left = file->count - first;
         const size_t count = left < block ? (size_t)left : block;
@@ -418,22 +455,23 @@ static int write_rows(pieces *in, const packed_file *file, output_file *out)
         if (status == STATUS_OK)
             status = output_write(out, self.raw, count * row_bytes);
     }
-    return status;
+    return status == STATUS_OK ? check_again(&self, digests) : status;
 }
 
 int packed_rows_unpack(pieces *in, const char *name, bool force)
 {
     packed_file file = {0};
     output_file out;
+    uint64_t digests[PARTS] = {0};
     int status = packed_rows_open(in, &file);
 
     if (status == STATUS_OK)
-        status = check_content(in, &file);
+        status = check_content(in, &file, digests);
     if (status == STATUS_OK)
         status = output_open(&out, name, force);
     if (status != STATUS_OK)
         return status;
-    status = write_rows(in, &file, &out);
+    status = write_rows(in, &file, digests, &out);
     if (status == STATUS_OK)
         return output_commit(&out, NULL);
     output_abandon(&out);

@@ -169,6 +169,29 @@ END
 check "memory for files of 8 and 32 MiB" python3 peaks.py
 rm -f small large large.*
 
+# A file that changes between its checksum and its rows: no rows, or those that were packed.
+cat >changes.py <<'END'
+import os, subprocess
+block = os.urandom(1 << 20)
+with open("still", "wb") as file:
+    for _ in range(24):
+        file.write(block)
+program = [os.environ["PLANEZIP"], "ibp"]
+subprocess.run([*program, "pack", "-d", "bf16", "-c", "512", "still", "moving"], check=True)
+with subprocess.Popen([*program, "unpack", "moving", "other"], stderr=subprocess.PIPE) as unpack:
+    while unpack.poll() is None and not any(name.startswith(".planezip") for name in os.listdir()):
+        pass
+    with open("moving", "r+b") as file:
+        at = file.seek(-100, os.SEEK_END)
+        last = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([last ^ 1]))
+    print(unpack.stderr.read())
+assert unpack.returncode == 1 or os.system("cmp still other") == 0
+END
+check "a file that changes" python3 changes.py
+rm -f still moving other
+
 # A file that cannot be written to its end leaves nothing behind, not even under another name.
 mkdir full
 status=0
