@@ -53,11 +53,8 @@ static void put_real(table *results, double value)
     table_real(results, value > 0 ? value : (double)NAN);
 }
 
-/* Of this processor: a device has others. */
-static void put_cycles(table *results, const bench_report *self, const bench_row *line, double bps)
+static void put_cycles(table *results, double core_hz, double bps)
 {
-    const double core_hz = line->clock != BENCH_DEVICE ? self->core_hz : 0;
-
     if (bps > 0 && core_hz > 0)
         table_int(results, lround(PZ_BLOCK_BYTES * core_hz / bps));
     else
@@ -97,7 +94,7 @@ static void put_row(table *results, const bench_report *self, const bench_row *l
     for (size_t i = 0; i < LENGTH(bps); i++)
         put_real(results, bps[i] / line->memcpy_bps);
     for (size_t i = 0; i < LENGTH(bps); i++)
-        put_cycles(results, self, line, bps[i]);
+        put_cycles(results, self->core_hz, bps[i]);
     put_ns(results, result->encode_call_ns);
     put_ns(results, result->decode_call_ns);
 }

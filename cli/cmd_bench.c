@@ -255,7 +255,8 @@ static int run_set(size_t index)
     progress_start(set->name, PZ_UNKNOWN);
     bench.memcpy_bps[index] = bench_memcpy_bps(&bench.buffers);
     bench.copy_bps[index] = bench_copy_bps(&bench.buffers);
-    bench.core_hz = fmax(bench.core_hz, bench_core_hz());
+    if (bench.device == NULL) /* a device has other cycles */
+        bench.core_hz = fmax(bench.core_hz, bench_core_hz());
     for (size_t i = 0; i < bench.choice.ours_count && status == STATUS_OK; i++)
         status = run_ours(set, bench.choice.ours[i]);
     for (size_t i = 0; i < peer_count && status == STATUS_OK; i++)

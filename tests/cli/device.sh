@@ -24,6 +24,7 @@ check "has the same sizes" test "$(field '[row["coded_bytes"] for row in data["r
 # shellcheck disable=SC2086
 run 0 "as text" bench $quick --device cuda --driver "$PZ_MOCK_CUDA" x.raw
 prints "names the device" 'cuda: mock'
+check "tells no clock of the processor" sh -c '! grep -q "core clock" out.txt'
 
 refuse 1 "a driver that is not there" bench -d bf16 --device cuda --driver ./none.so x.raw
 says "says so" 'the library cannot be opened: .*none.so'
