@@ -69,6 +69,15 @@ static const char *parse_lookups(const char *text, void *target)
     return NULL;
 }
 
+static const char *parse_columns(const char *text, void *target)
+{
+    uint64_t *const value = target;
+
+    if (units_parse_count(text, value) != NULL || *value == 0)
+        return "it must be a whole number above 0";
+    return NULL;
+}
+
 static const char *parse_line(const char *text, void *target)
 {
     uint64_t *const value = target;
@@ -81,7 +90,7 @@ static const char *parse_line(const char *text, void *target)
 #define ROWS                                                                          \
     OPTION('d', "dtype", "TYPE", option_dtype, &options.rows.dtype,                   \
            "type of raw elements; .npy files tell their own"),                        \
-        OPTION('c', "columns", "N", option_count, &options.rows.columns,              \
+        OPTION('c', "columns", "N", parse_columns, &options.rows.columns,             \
                "elements of a row of raw elements"),                                  \
         OPTION(0, "group", "BITS", parse_group, &options.rows.group,                  \
                "bits that are packed together; by default what packs the rows best"), \

@@ -82,7 +82,7 @@ static pz_status copy(struct trial *trial)
     return PZ_OK;
 }
 
-/* The median rate of a step, which has been made once before. */
+/* The median rate of a step. */
 static pz_status time_step(struct trial *trial, trial_step *step, double *bps)
 {
     double rates[RUNS];

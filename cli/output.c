@@ -118,7 +118,8 @@ int output_check_input(const char *in, const char *out, const char *option)
         return STATUS_OK;
     if (!S_ISREG(a.st_mode) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
         return STATUS_OK;
-    return fail(in, NULL, memory_text("give another output with %s", option),
+    return fail(in, NULL,
+                memory_text("give another output %s %s", option[0] == '-' ? "with" : "as", option),
                 "the output is the input itself");
 }
 

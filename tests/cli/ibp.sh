@@ -67,6 +67,8 @@ refuse 1 "unpacked over its input" ibp unpack -f rows.ibp ./rows.ibp
 refuse 1 "a table over its rows" ibp learn -f -o rows.npy rows.npy
 refuse 1 "an output that is there" ibp unpack rows.ibp again.f32
 refuse 2 "raw elements without a type" ibp learn -o other rows.f32
+refuse 2 "rows without elements" ibp learn -o other -d f32 -c 0 rows.f32
+says "names the option" 'columns'
 refuse 1 ".npy of another type" ibp learn -d bf16 -o other rows.npy
 refuse 1 ".npy with other rows" ibp measure -c 32 rows.npy
 refuse 2 "groups beside a table" ibp pack -t table --group 64 -d f32 -c 64 rows.f32 other
