@@ -130,7 +130,7 @@ class Measurement:
 def replace_file(path, data, mode):
     """Writes a file under another name, which it has until it is complete; mode: its permissions,
     None for those of a new one."""
-    target = os.path.realpath(os.fsdecode(path))
+    target = os.path.realpath(path)
     part = f"{target}.{os.getpid()}-{threading.get_ident()}.part"
     try:
         with open(part, "wb") as file:
@@ -142,7 +142,7 @@ def replace_file(path, data, mode):
         if os.path.exists(part):
             os.unlink(part)
         if isinstance(error, OSError):
-            error.filename, error.filename2 = os.fsdecode(path), None
+            error.filename = path
         raise
 
 
@@ -201,13 +201,14 @@ class Table:
     def save(self, path):
         """Writes a file, which is complete or not there.  One that is there keeps its permissions,
         a link leads to it, and a device is written to."""
+        path = os.fsdecode(path)
         try:
             mode = os.stat(path).st_mode
         except FileNotFoundError:
             mode = None
-        if mode is None or stat.S_ISREG(mode):
+        if os.path.basename(path) and (mode is None or stat.S_ISREG(mode)):
             replace_file(path, bytes(self), mode)
-        else:
+        else: # also what open() has the right words for: a folder, no name
             with open(path, "wb") as file:
                 file.write(bytes(self))
 
@@ -323,11 +324,11 @@ class Rows:
         if _types.bits(rows.dtype) != table.width: # or their memory would be too small
             raise ValueError(f"planezip: the rows are {rows.dtype}, but the table is one of "
                              f"elements of {table.width} bits")
-        count = math.prod(shape)
+        rows.shape = tuple(whole("a dimension", extent, sys.maxsize) for extent in shape)
+        count = math.prod(rows.shape)
         if len(places) != rows.places_bytes(count):
             raise ValueError(f"planezip: there are {len(places)} bytes of offsets, expected are "
                              f"{rows.places_bytes(count)}")
-        rows.shape = tuple(shape)
         rows.stored = Stored(count, bytearray(data), len(data), bytearray(places))
         return rows
 

@@ -199,8 +199,10 @@ class Tables(unittest.TestCase):
             self.assertEqual(os.read(reader, 1 << 20), bytes(table))
             os.close(reader)
             self.assertTrue(pipe.is_fifo())
-            with self.assertRaises(IsADirectoryError):
-                table.save(folder)
+            for wrong, error in ((folder, IsADirectoryError), ("", FileNotFoundError),
+                                 (f"{folder}/new/", IsADirectoryError), (1, TypeError)):
+                with self.assertRaises(error):
+                    table.save(wrong)
             missing = f"{folder}/none/table"
             with self.assertRaises(FileNotFoundError) as caught:
                 table.save(missing)

@@ -80,10 +80,12 @@ class Embeddings(unittest.TestCase):
             planezip.torch.PackedEmbedding(torch.zeros(300, 40)).load_state_dict(
                 packed.state_dict())
         state = planezip.torch.PackedEmbedding(embedding(torch.float64)).get_extra_state()
-        for dtype, error in (("bf16", "rows are bf16, but the table is one of elements of 64 bits"),
-                             ("b16", "dtype is 'b16'")):
-            with self.assertRaisesRegex(ValueError, error):
-                other.set_extra_state({**state, "dtype": dtype})
+        for name, value, error in (
+                ("dtype", "bf16", "rows are bf16, but the table is one of elements of 64 bits"),
+                ("dtype", "b16", "dtype is 'b16'"), ("shape", (-300,), "a dimension is -300"),
+                ("shape", (300.0,), "as an integer")):
+            with self.assertRaisesRegex((TypeError, ValueError), error):
+                other.set_extra_state({**state, name: value})
         self.assertTrue(same(other(torch.tensor([5])), plain(torch.tensor([5]))))
 
     def test_what_is_refused(self):
@@ -317,6 +319,8 @@ class Caches(unittest.TestCase):
                 cache.update(new, new.to(torch.complex128), layer)
         with self.assertRaisesRegex(ValueError, "elements of c128"):
             cache.update(new, new.to(torch.complex128), 1)
+        with self.assertRaisesRegex(TypeError, "expected is a plain torch.Tensor"):
+            cache.update(new, new.as_subclass(type("Own", (torch.Tensor,), {})), 1)
         with self.assertRaisesRegex(ValueError, "a row has 0 elements"):
             cache.update(new, new[:, :0], 1)
         self.assertEqual((cache.get_seq_length(), cache.get_seq_length(1)), (4, 0))

@@ -306,7 +306,7 @@ class PackedTokens:
                              "heads, tokens, size)")
         batch, heads, _, size = new.shape
         if self.shape is None:
-            ibp.rows_of(torch.empty(0, heads * size, dtype=new.dtype)) # what can be packed at all
+            ibp.rows_of(new.new_empty(0, heads * size, device="cpu")) # what can be packed at all
         elif ((batch, heads, size), new.dtype) != (self.shape, self.dtype):
             raise ValueError(f"planezip: the new tokens are {new.dtype} (batch, heads, size) "
                              f"{(batch, heads, size)}, those before {self.dtype} {self.shape}")
