@@ -1,9 +1,11 @@
 """planezip.torch.offload(): each thing that autograd can do, on models that are small."""
 import contextlib
+import ctypes
 import functools
 import gc
 import itertools
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -304,6 +306,47 @@ def peak_bytes(run):
     return most
 
 
+RESIDENT = """
+import sys, torch, planezip.torch
+from torch.nn import functional
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(1024))
+
+    def forward(self, x):
+        for _ in range(10):
+            x = functional.gelu(x * self.weight)
+        return x.sum()
+
+def resident(name):
+    return next(int(line.split()[1]) << 10 for line in open("/proc/self/status")
+                if line.startswith(name))
+
+torch.set_num_threads(1)
+model, batch = Model(), torch.randn(4096, 1024)
+step = lambda: model(batch).backward()
+if len(sys.argv) > 1:
+    step = planezip.torch.offload(model, "30%", "disk", sys.argv[1], drops=False)(step)
+before = resident("VmRSS")
+for _ in range(3):
+    with open("/proc/self/clear_refs", "w") as peaks:
+        peaks.write("5")
+    step()
+print(resident("VmHWM") - before)
+"""
+PROCESS_BYTES = 128 << 20 # that PlaneZip and what a step loads take, whatever the model
+
+
+def resident_bytes(*arguments):
+    """The peak of the memory of a process, in the third step, above what it was before the first
+    one: of a model that has 336 MiB of activations, 101 of them within the budget."""
+    done = subprocess.run([sys.executable, "-c", RESIDENT, *arguments], check=True,
+                          stdout=subprocess.PIPE)
+    return int(done.stdout)
+
+
 class Peaks(Case):
     """Allocations are counted, so that it does not matter how busy the machine is."""
     def steps(self):
@@ -335,6 +378,13 @@ class Peaks(Case):
                     self.assertLess(peak, 1.05 * report.budget_bytes)
                     if options: # it is faster to compute
                         self.assertGreater(report.seen["dropped"], 0)
+
+    @unittest.skipUnless(hasattr(ctypes.CDLL(None), "gnu_get_libc_version"), "needs glibc")
+    def test_process_is_within_the_budget(self):
+        with tempfile.TemporaryDirectory() as folder:
+            peak = resident_bytes(folder)
+            self.assertLess(peak, (101 << 20) + PROCESS_BYTES)
+            self.assertGreater(resident_bytes(), peak + (64 << 20))
 
 
 class Autograd(Case):
@@ -881,11 +931,23 @@ class Options(Case):
         for options, text in (({"tier": "tape"}, "tier is 'tape'; known are memory, disk"),
                               ({"tier": "disk"}, "needs a directory"),
                               ({"codec": "zstd"}, "codec is 'zstd'; known are planezip2"),
-                              ({"plan": "atuo"}, "plan is 'atuo'; known are auto, swap")):
+                              ({"plan": "atuo"}, "plan is 'atuo'; known are auto, swap"),
+                              ({"mmap_threshold": "33MiB"}, "expected are 1 byte to 32 MiB")):
             with self.assertRaisesRegex(ValueError, text):
                 planezip.torch.offload(**options)
         with self.assertRaises(TypeError):
             planezip.torch.offload(nonsense=1)
+
+    def test_threshold_of_mappings(self):
+        for option, told, called in (("1MiB", {}, True), (None, {}, False),
+                                     ("1MiB", {"MALLOC_MMAP_THRESHOLD_": "65536"}, False),
+                                     ("1MiB", {"GLIBC_TUNABLES": "a=1:glibc.malloc."
+                                               "mmap_threshold=65536"}, False)):
+            with (mock.patch.dict(os.environ, told),
+                  mock.patch("planezip.torch._offload._process.process_library") as process):
+                self.offload(mmap_threshold=option)
+                self.assertEqual(process.return_value.mallopt.mock_calls,
+                                 [mock.call(-3, 1 << 20)] if called else [])
 
     def test_closed_before_the_backward_pass(self):
         around = planezip.torch.offload(plan="swap", log=False)

@@ -19,6 +19,7 @@ from ._kept_step import KeptStep
 from ._machine import platform_of
 from ._models import Persistent
 from ._planning import Planning, Wish
+from ._process import give_back
 from ._profile import Profile
 from ._replay_step import ReplayStep
 from ._report import Report, classes_of, rows_of
@@ -44,7 +45,7 @@ class Offload:
     """
 
     def __init__(self, model, budget, *, tier, directory, host_budget, link, codec, plan, drops,
-                 seed, log, device, groups):
+                 seed, log, device, groups, mmap_threshold):
         if tier not in TIERS:
             raise ValueError(f"planezip: tier is {tier!r}; known are {', '.join(TIERS)}")
         if tier == "disk" and directory is None:
@@ -57,6 +58,8 @@ class Offload:
         self.budget, self.seed, self.log = parse_budget(budget), seed, log
         self.plan_option, self.drops = plan_source(plan), drops
         host = parse_bytes("host_budget", host_budget) if host_budget is not None else None
+        if tier != "host" and mmap_threshold is not None:
+            give_back(parse_bytes("mmap_threshold", mmap_threshold))
         self.persistent = Persistent(model)
         self.store = Store(tier, memory_of(tier, device, model), directory=directory,
                            host_budget=host, link=parse_rate(link), codec=codec,
@@ -132,6 +135,7 @@ class Offload:
     def learn(self, step):
         """What the next step does, from what this one did."""
         if isinstance(step, Profile):
+            self.store.trim()
             if any(profile.packs for profile in step.profiles): # or it was an evaluation
                 self.profile, self.refused = step, set()
                 self.make_plans()

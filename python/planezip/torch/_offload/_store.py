@@ -148,6 +148,11 @@ class Store:
                 pass # it failed, and so is over
         payload.swap.free()
 
+    def trim(self):
+        """Gives memory back that nothing is in."""
+        if self.pool:
+            self.pool.trim()
+
     def refuse(self, error):
         """Notes that a tensor stayed in memory."""
         self.refused += 1
