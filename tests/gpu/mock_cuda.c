@@ -15,7 +15,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* First in a function: one thread at a time is in any of these. */
-#define ALONE __attribute__((cleanup(unlock))) pthread_mutex_t *held = take_lock()
+#define ALONE __attribute__((cleanup(unlock), unused)) pthread_mutex_t *held = take_lock()
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
