@@ -194,6 +194,14 @@ class Plans(Case):
         self.assertGreater(around.report().seen["swapped"], 0)
         self.assertIsNone(around.report().planned_peak_bytes)
 
+    def test_tier_that_is_too_small(self):
+        model = mixture()
+        around = self.offload(model, "1KiB", host_budget="64KiB")
+        with self.assertLogs("planezip", "WARNING") as logs:
+            training(model, simple, around, 1)
+        self.assertRegex(logs.output[-1], r"no plan fits .*; give more host_budget, as \d+ tensors "
+                                          "found no room in the tier")
+
     def test_equal_runs_have_equal_traces_but_for_times(self):
         traces = [self.check_same().trace for _ in range(2)]
         for trace in traces:

@@ -220,12 +220,20 @@ class Offload:
         self.plans += 1
         for planned in self.planned:
             if planned.problem and planned.model is not None:
-                log.warning("planezip: %s; what can be swapped is, and the peak may be higher; "
-                            "give more", planned.problem)
+                log.warning("planezip: %s; what can be swapped is, and the peak may be higher; %s",
+                            planned.problem, self.advice())
             elif planned.problem and not self.warned:
                 self.warned = True
                 log.warning("planezip: %s, so that everything of it stays where it is; call "
                             "backward() within the context", planned.problem)
+
+    def advice(self):
+        """What to do where no plan fits."""
+        if not self.profile.homeless:
+            return "give more"
+        room = "host_budget" if self.store.tier != "disk" else "host_budget, or room on the disk"
+        return (f"give more {room}, as {self.profile.homeless} tensors found no room in the tier "
+                "and count as if operators held them")
 
     @property
     def plan(self):

@@ -135,6 +135,7 @@ class Profile(Step):
         self.pending = [] # payloads that may still be written by the operator that saves them
         self.over = False # backward passes may follow all the same
         self.looks = [] # see KeptStep
+        self.homeless = 0 # payloads that found no room in the tier
         self.watch = Watch(persistent.storages, self.settle, self.written,
                            store.memory.synchronize)
         super().__init__(store, [Schedule(Action.SWAP, room=room)], persistent)
@@ -257,6 +258,8 @@ class Profile(Step):
             if stats["bypassed"] and self.store.codec:
                 stats = self.store.measured(source, payload)
             self.ratios[payload.number] = payload.nbytes / max(stats["coded_bytes"], 1)
+        else:
+            self.homeless += 1
 
     def fix(self, number, reason):
         self.profiles[-1].fixed[number] = reason
