@@ -28,7 +28,7 @@ MUTANTS = (
     ("ibp_pack.h", "pzi_ibp_flush(", "PZ_SYNC(&warp->lanes);", ""),
     ("words.h", "pzi_transpose32(", "lane ^ step", "lane ^ 1"),
     ("words.h", "pzi_scan(", "lane - step", "lane + step"),
-    ("words.h", "pzi_running_sum(", "PZ_LANES - 1", "0"),
+    ("words.h", "pzi_scan(", "PZ_LANES - 1", "0"),
 )
 
 

@@ -130,7 +130,7 @@ class Arrays(unittest.TestCase):
 
     def test_example_of_the_readme(self):
         text = (SOURCE / "README.md").read_text(encoding="utf-8")
-        example = re.search(r"```python\n(.*?)```", text, flags=re.DOTALL).group(1)
+        example = re.search(r"## In Python\n.*?```python\n(.*?)```", text, flags=re.DOTALL).group(1)
         array = np.resize(sample(), (300, 40))
         out = io.StringIO()
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(out):
