@@ -225,7 +225,6 @@ static int show(const pz_ibp_table *table, const packed_file *rows)
     const pz_ibp_shape shape = pz_ibp_table_shape(table);
     const size_t row_bytes = pz_ibp_row_bytes(table);
     const double invariant = (double)masked_bits(table) / (8 * (double)row_bytes);
-    const char *const name = rows != NULL ? pz_dtype_name(rows->dtype) : NULL;
 
     if (options.json) {
         printf("{\"width_bits\": %" PRIu32 ", \"group_bits\": %" PRIu32
@@ -234,15 +233,15 @@ static int show(const pz_ibp_table *table, const packed_file *rows)
         if (rows != NULL)
             printf(", \"dtype\": \"%s\", \"rows\": %" PRIu64 ", \"raw_bytes\": %" PRIu64
                    ", \"packed_bytes\": %" PRIu64 ", \"file_bytes\": %" PRIu64,
-                   name != NULL ? name : "", rows->count, rows->count * row_bytes, rows->data_bytes,
+                   pz_dtype_name(rows->dtype), rows->count, rows->count * row_bytes, rows->data_bytes,
                    rows->bytes);
         printf("}\n");
         return STATUS_OK;
     }
     printf("row        %" PRIu64 " elements of %" PRIu32 " bits, %zu bytes\n", shape.row_elements,
            shape.width_bits, row_bytes);
-    if (name != NULL)
-        printf("type       %s\n", name);
+    if (rows != NULL)
+        printf("type       %s\n", pz_dtype_name(rows->dtype));
     printf("groups     of %" PRIu32 " bits\ninvariant  %.1f %% of the bits\n", shape.group_bits,
            100 * invariant);
     if (rows != NULL && rows->count != 0)

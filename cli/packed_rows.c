@@ -381,8 +381,6 @@ static int read_offsets(const unpacker *self, uint64_t first, size_t count)
 
     if (status != STATUS_OK)
         return status;
-    if (first == 0)
-        XXH3_64bits_update(self->checks[OFFSETS], data, 8);
     XXH3_64bits_update(self->checks[OFFSETS], data + 8, 8 * count);
     for (size_t i = 0; i <= count; i++)
         self->offsets[i] = load(data + 8 * i, 8);
@@ -440,13 +438,17 @@ static int write_rows(pieces *in, const packed_file *file, const uint64_t digest
                            .offsets = memory_keep(block + 1, sizeof *self.offsets),
                            .raw = memory_keep(block, row_bytes),
                            .checks = {new_check(), new_check(), new_check()}};
-    const unsigned char *prefix = NULL;
+    const unsigned char *prefix = NULL, *offset = NULL;
     int status = pieces_at(in, file->prefix_at, (size_t)file->prefix_bytes, &prefix);
 
     if (status == STATUS_OK) {
         XXH3_64bits_update(self.checks[PREFIX], prefix, (size_t)file->prefix_bytes);
         status = output_write(out, prefix, (size_t)file->prefix_bytes);
     }
+    if (status == STATUS_OK)
+        status = pieces_at(in, file->offsets_at, 8, &offset);
+    if (status == STATUS_OK)
+        XXH3_64bits_update(self.checks[OFFSETS], offset, 8);
     for (uint64_t first = 0; first < file->count && status == STATUS_OK; first += block) {
         const uint64_t left = file->count - first;
         const size_t count = left < block ? (size_t)left : block;

@@ -132,14 +132,17 @@ def replace_file(path, data, mode):
     None for those of a new one."""
     target = os.path.realpath(path)
     part = f"{target}.{os.getpid()}-{threading.get_ident()}.part"
+    made = False
     try:
-        with open(part, "wb") as file:
-            file.write(data)
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
+                          0o666 if mode is None else 0o600), "wb") as file:
+            made = True
             if mode is not None:
                 os.fchmod(file.fileno(), stat.S_IMODE(mode))
+            file.write(data)
         os.replace(part, target)
     except BaseException as error:
-        if os.path.exists(part):
+        if made:
             os.unlink(part)
         if isinstance(error, OSError):
             error.filename = path

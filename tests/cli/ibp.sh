@@ -137,9 +137,17 @@ for command, text, content in bad:
                           text=True)
     if done.returncode != 1 or text not in done.stderr or os.path.exists("other"):
         wrong.append((command, text, done.returncode, done.stderr))
+# A file of no rows is none of ours, but a right one.
+with open("empty.ibp", "wb") as empty:
+    empty.write(checked(data[:16] + struct.pack("<3Q", 0, prefix, 0)) + data[48:table_end]
+                + checked(data[table_end:at] + bytes(8)))
+with open("empty.npy", "wb") as empty:
+    empty.write(data[table_end:at])
 open("wrong.txt", "w").write(repr(wrong[:3]) if wrong else "")
 EOF
 check "files that do not fit are refused: $(cat wrong.txt)" test ! -s wrong.txt
+run 0 "unpack no rows" ibp unpack empty.ibp none.npy
+check "what is before them" cmp empty.npy none.npy
 
 # Files may be larger than memory: what it takes does not grow with them.
 cat >peaks.py <<'END'

@@ -6,6 +6,7 @@ import gc
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -186,6 +187,19 @@ class Plans(Case):
         with mock.patch("planezip.torch._offload._offload.platform_of", platform):
             report = self.check_same(drops=False).report()
         self.assertLess(report.predicted_ns, 50 * report.step_ns)
+
+    def test_step_that_takes_for_ever(self):
+        around = self.check_same()
+        around.paces, before = [], around.report().predicted_ns
+        around.span = (0, 1 << 62)
+        around.settle()
+        self.assertLess(before, around.report().predicted_ns)
+        self.assertLess(around.report().predicted_ns, 5000 * before)
+
+    def test_share_that_would_do(self):
+        text = self.check_same(budget="1%").report().problems[0]
+        share = re.search(r"(\d+%) of the peak", text).group(1)
+        self.assertNotIn("alone needs", " ".join(self.check_same(budget=share).report().problems))
 
     def test_budget_that_is_too_small(self):
         around = self.check_same(budget="1KiB")

@@ -83,7 +83,7 @@ class Embeddings(unittest.TestCase):
         for name, value, error in (
                 ("dtype", "bf16", "rows are bf16, but the table is one of elements of 64 bits"),
                 ("dtype", "b16", "dtype is 'b16'"), ("shape", (-300,), "a dimension is -300"),
-                ("shape", (300.0,), "as an integer")):
+                ("shape", (300.0,), "as an integer"), ("shape", (30, 10), "rows of shape")):
             with self.assertRaisesRegex((TypeError, ValueError), error):
                 other.set_extra_state({**state, name: value})
         self.assertTrue(same(other(torch.tensor([5])), plain(torch.tensor([5]))))

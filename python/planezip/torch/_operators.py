@@ -9,9 +9,24 @@ from torch.utils._pytree import tree_leaves
 from ..traces import _flops
 from ._storages import distinct_bytes, parts
 
-# It warns, each time it is imported, of kernels that are not counted where triton is missing.
-logging.getLogger("torch.utils.flop_counter").addFilter(lambda record: "triton" not in record.msg)
-from torch.utils.flop_counter import flop_registry # noqa: E402
+
+
+def _without_warning():
+    """torch.utils.flop_counter's registry.  When it is imported it warns of kernels that are not
+    counted where triton is missing, which is no affair of whoever imports planezip."""
+    def silent(record):
+        return "triton" not in str(record.msg)
+
+    logger = logging.getLogger("torch.utils.flop_counter")
+    logger.addFilter(silent)
+    try:
+        from torch.utils.flop_counter import flop_registry
+    finally:
+        logger.removeFilter(silent)
+    return flop_registry
+
+
+flop_registry = _without_warning()
 
 # Update running statistics in training without saying so in their schemas: the positions of the
 # statistics and of the argument that tells.

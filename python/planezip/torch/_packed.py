@@ -66,6 +66,9 @@ class Packed(torch.nn.Module):
 
     def set_extra_state(self, state):
         rows = rows_of(state)
+        if len(rows.shape) != 1:
+            raise ValueError(f"planezip: the state has rows of shape {tuple(rows.shape)}, a weight "
+                             "has one number of them")
         if (rows.shape, rows.table.columns, rows.dtype) != (
                 self.rows.shape, self.rows.table.columns, self.rows.dtype):
             raise ValueError(f"planezip: the state has a weight of {rows.shape[0]} rows of "

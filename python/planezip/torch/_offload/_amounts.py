@@ -40,7 +40,8 @@ def parse_rate(text):
         return 0
     if isinstance(text, str) and not text.strip().endswith("/s"):
         raise ValueError(f'planezip: link is {text!r}; expected is a rate, as "1.5GB/s"')
-    return parse_bytes("link", text.strip()[:-2] if isinstance(text, str) else text)
+    return parse_bytes("link", text.strip()[:-2] if isinstance(text, str) else text,
+                       'a rate, as "1.5GB/s"')
 
 
 def shown(amount):

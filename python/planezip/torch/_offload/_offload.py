@@ -19,7 +19,7 @@ from ._kept_step import KeptStep
 from ._machine import platform_of
 from ._models import Persistent
 from ._planning import Planning, Wish
-from ._process import give_back
+from ._process import checked_threshold, give_back
 from ._profile import Profile
 from ._replay_step import ReplayStep
 from ._report import Report, classes_of, rows_of
@@ -34,6 +34,7 @@ log = logging.getLogger("planezip")
 TIERS = ("memory", "disk", "host")
 DRIFT = 0.2 # of ratios, that makes a new plan
 SETTLING = 3 # steps of a plan that tell how long operators take
+PACES = 64 # times as long or as short as in the profile, beyond which a step tells nothing
 PLANS = ("auto", "swap", "drop", "keep")
 
 
@@ -58,8 +59,9 @@ class Offload:
         self.budget, self.seed, self.log = parse_budget(budget), seed, log
         self.plan_option, self.drops = plan_source(plan), drops
         host = parse_bytes("host_budget", host_budget) if host_budget is not None else None
+        threshold = None
         if tier != "host" and mmap_threshold is not None:
-            give_back(parse_bytes("mmap_threshold", mmap_threshold))
+            threshold = checked_threshold(parse_bytes("mmap_threshold", mmap_threshold))
         self.persistent = Persistent(model)
         self.store = Store(tier, memory_of(tier, device, model), directory=directory,
                            host_budget=host, link=parse_rate(link), codec=codec,
@@ -74,6 +76,8 @@ class Offload:
         self.current = self.owner = self.last = None
         self.span = (0, 0)
         self.before = (0, 0)
+        if threshold is not None:
+            give_back(threshold)
 
     # Steps
 
@@ -164,7 +168,7 @@ class Offload:
         codec = sum(one.report.codec_ns for one in planners)
         expected = sum(one.report.compute_ns + one.report.replay_ns for one in planners)
         pace = max(self.span[1] - self.span[0] - waited - codec, 1) / max(expected, 1)
-        self.paces.append(self.pace * pace)
+        self.paces.append(min(max(self.pace * pace, 1 / PACES), PACES))
         before, self.pace = self.pace, statistics.median(self.paces)
         for one in planners:
             one.change_pace(self.pace / before)

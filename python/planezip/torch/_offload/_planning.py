@@ -3,6 +3,7 @@ out how many bytes may be under way at each moment, so that memory holds whateve
 """
 import bisect
 import itertools
+import math
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -124,11 +125,11 @@ class Planning:
         least = max(load, default=0)
         text = "no plan fits" if self.wish.plan == "auto" else "the plan does not fit"
         text += f" the budget of {shown(limit)}"
-        if least + model.fixed_bytes > limit:
-            text += (f", as {model.ops[load.index(least)].name} alone needs "
-                     f"{shown(least + model.fixed_bytes)}, "
-                     f"{(least + model.fixed_bytes) / planned.peak_bytes:.0%} of the peak without "
-                     "a plan")
+        needed = least + model.fixed_bytes
+        if needed > limit:
+            share = math.ceil(100 * needed / planned.peak_bytes) # which is enough as a budget
+            text += (f", as {model.ops[load.index(least)].name} alone needs {shown(needed)}, "
+                     f"{share}% of the peak without a plan")
         return text
 
     def best_of(self, planner, policies):

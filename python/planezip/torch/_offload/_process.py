@@ -16,13 +16,17 @@ def process_library():
     return ctypes.CDLL(None)
 
 
+def checked_threshold(threshold):
+    if not 1 <= threshold <= MOST_BYTES:
+        raise ValueError(f"planezip: mmap_threshold is {threshold} bytes; expected are 1 byte to "
+                         "32 MiB, or None")
+    return threshold
+
+
 def give_back(threshold):
     """Lets blocks of that many bytes and more be mapped by themselves from now on, and gives back
     what is free already.  Whoever runs Python may have said otherwise, and another C library does
     as it does."""
-    if not 1 <= threshold <= MOST_BYTES:
-        raise ValueError(f"planezip: mmap_threshold is {threshold} bytes; expected are 1 byte to "
-                         "32 MiB, or None")
     if "MALLOC_MMAP_THRESHOLD_" in os.environ or \
             "glibc.malloc.mmap_threshold=" in os.environ.get("GLIBC_TUNABLES", ""):
         return

@@ -149,8 +149,8 @@ class Store:
         payload.swap.free()
 
     def trim(self):
-        """Gives memory back that nothing is in."""
-        if self.pool:
+        """Gives memory back that nothing is in; what is pinned for a device is dear to get."""
+        if self.pool and self.memory.gpu is None:
             self.pool.trim()
 
     def refuse(self, error):
