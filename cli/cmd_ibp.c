@@ -233,8 +233,8 @@ static int show(const pz_ibp_table *table, const packed_file *rows)
         if (rows != NULL)
             printf(", \"dtype\": \"%s\", \"rows\": %" PRIu64 ", \"raw_bytes\": %" PRIu64
                    ", \"packed_bytes\": %" PRIu64 ", \"file_bytes\": %" PRIu64,
-                   pz_dtype_name(rows->dtype), rows->count, rows->count * row_bytes, rows->data_bytes,
-                   rows->bytes);
+                   pz_dtype_name(rows->dtype), rows->count, rows->count * row_bytes,
+                   rows->data_bytes, rows->bytes);
         printf("}\n");
         return STATUS_OK;
     }
