@@ -502,7 +502,9 @@ TEST(a_context_that_cannot_be_entered)
     const pz_mode mode = mode2_of(3);
     const pz_gpu_options options = options_for(PZ_MOCK_CUDA);
     pz_gpu *another = NULL;
+    static _Alignas(4096) uint8_t page[4096];
     void *made = NULL, *mark = NULL;
+    double seconds;
     pz_diag diag = {0};
 
     if (!open_mock())
@@ -528,8 +530,24 @@ TEST(a_context_that_cannot_be_entered)
     CHECK_EQ_U64(pz_gpu_await(gpu, mark), PZ_ERR_IO);
     mock.fail(MOCK_CUDA_CONTEXT);
     CHECK_EQ_U64(try_job(job, mode, device_raw, device_coded), PZ_ERR_IO);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_elapsed(gpu, mark, mark, &seconds), PZ_ERR_IO);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    CHECK_EQ_U64(pz_gpu_pin(gpu, page, sizeof page), PZ_ERR_MEMORY);
+    /* The mock ends the program if one of these comes in another context. */
+    mock.fail(MOCK_CUDA_CONTEXT);
+    pz_gpu_mark_free(gpu, mark);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    pz_gpu_free(gpu, PZ_GPU_DEVICE, device_raw);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    pz_gpu_stream_free(gpu, stream);
+    mock.fail(MOCK_CUDA_CONTEXT);
+    pz_gpu_unpin(gpu, page, sizeof page);
     mock.count(&after);
     CHECK_EQ_U64(after.calls, before.calls);
+    CHECK_EQ_U64(after.events, before.events);
+    CHECK_EQ_U64(after.allocations, before.allocations);
+    CHECK_EQ_U64(after.streams, before.streams);
     CHECK(made == NULL);
     pz_gpu_mark_free(gpu, mark);
     CHECK_EQ_U64(pz_gpu_open(&options, &another, NULL), PZ_OK);
