@@ -350,7 +350,8 @@ torch.set_num_threads(1)
 model, batch = Model(), torch.randn(4096, 1024)
 step = lambda: model(batch).backward()
 if len(sys.argv) > 1:
-    step = planezip.torch.offload(model, "30%", "disk", sys.argv[1], drops=False)(step)
+    step = planezip.torch.offload(model, "30%", "disk", sys.argv[1], drops=False,
+                                  mmap_threshold="1MiB")(step)
 before = resident("VmRSS")
 for _ in range(3):
     with open("/proc/self/clear_refs", "w") as peaks:

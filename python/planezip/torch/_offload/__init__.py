@@ -7,7 +7,7 @@ from ._offload import Offload
 
 def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_budget=None,
             link=None, codec="planezip2", plan="auto", drops=True, seed=0,
-            log=True, device=None, groups=None, mmap_threshold="1MiB"):
+            log=True, device=None, groups=None, mmap_threshold=None):
     """A context, and decorator, for training steps that keep saved tensors within a budget.
 
         offload = planezip.torch.offload(model, budget="50%")
@@ -37,9 +37,10 @@ def offload(model=None, budget="2GiB", tier="memory", directory=None, *, host_bu
     seed: of the planner.  log: tell about plans through logging, logger "planezip".
     device, groups: of tier "host": the device, as torch takes it, None for that of the model; and
     how many warps code and move tensors at a time, at most, None for no limit.
-    mmap_threshold: of tiers "memory" and "disk", with glibc: memory of this size and more goes back
-    to the system once it is freed, in all of the process; None, or MALLOC_MMAP_THRESHOLD_ in the
-    environment, leaves that as it is.
+    mmap_threshold: of tiers "memory" and "disk", with glibc: memory of this size and more, such as
+    "1MiB", goes back to the system once it is freed, in all of the process, which so stays within
+    the budget and takes longer; None, or MALLOC_MMAP_THRESHOLD_ in the environment, leaves that as
+    it is.
     """
     return Offload(model, budget, tier=tier, directory=directory, host_budget=host_budget,
                    link=link, codec=codec, plan=plan, drops=drops, seed=seed, log=log,
