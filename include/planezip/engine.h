@@ -92,9 +92,11 @@ PZ_API pz_status pz_pool_get_stats(pz_pool *pool, pz_pool_stats *stats);
  * - after pz_swap_join() a stream may write to the memory that was swapped out, or read what was
  *   swapped in.  Until it is joined that memory is the engine's, also if the tensor is freed.
  * Where a call waits all the same it waits for the device, and others of the engine wait with it:
- * for room in the queue or the pool, for a tensor to be out that is to come in, in pz_swap_wait(),
- * pz_swap_cancel() and pz_engine_wait(), and for every tensor that goes to chunks that are not
- * pinned.  What has ended is noticed when the next call is made. */
+ * for room in the queue or the pool, for a tensor to be out, or in, that is to come in (without
+ * `wait` PZ_ERR_BUSY), in pz_swap_wait(), pz_swap_cancel() and pz_engine_wait(), and for every
+ * tensor that goes to chunks that are not pinned.  That a transfer cannot begin, as there is no
+ * room in the pool or the driver fails, is told by the call itself.  What has ended is noticed when
+ * the next call is made; until then a tensor that was freed counts in statistics. */
 
 typedef struct pz_engine pz_engine;
 
@@ -130,7 +132,7 @@ typedef struct pz_engine_options {
     uint64_t queue_bytes[PZ_DIRECTIONS];
 
     /* A multiple of 4096 below 2^30; 0: 262144, for a disk 1048576, for a host 16777216.  A host
-     * tier takes four times as much memory of the device. */
+     * tier takes four times as much memory of the device, six if the pool is not pinned. */
     size_t segment_bytes;
     pz_threads *threads; /* that code a segment, outliving the engine; NULL: one each direction */
     bool event;          /* pz_engine_event() is wanted */

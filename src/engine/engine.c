@@ -154,7 +154,6 @@ static pz_status open_tier(pz_engine *engine, const pz_engine_options *options, 
 
 static pz_status open_event(pz_engine *engine)
 {
-    engine->event = -1;
 #ifdef __linux__
     if (engine->options.event)
         engine->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -171,20 +170,18 @@ static pz_status start_host(pz_engine *engine, pz_diag *diag)
     return status;
 }
 
-static pz_status start(pz_engine *engine, const pz_engine_options *options, pz_diag *diag)
+static pz_status start_pipes(pz_engine *engine, const pz_engine_options *options, pz_diag *diag)
 {
     pz_status status = open_event(engine);
 
     if (status != PZ_OK)
         return pzi_fail(diag, status, "there is no eventfd");
-    if (options->tier == PZ_TIER_HOST)
-        return start_host(engine, diag);
     status = make_staging(engine);
     if (status == PZ_OK)
         status = open_tier(engine, options, diag);
     for (unsigned i = 0; i < PZ_DIRECTIONS && status == PZ_OK; i++)
         status = pzi_pipe_start(&engine->pipes[i]);
-    return status;
+    return status == PZ_ERR_MEMORY ? pzi_no_memory(diag) : status;
 }
 
 pz_status pz_engine_new(const pz_engine_options *options, pz_engine **engine, pz_diag *diag)
@@ -203,12 +200,14 @@ pz_status pz_engine_new(const pz_engine_options *options, pz_engine **engine, pz
     pthread_cond_init(&made->changed, NULL);
     init_pipe(made, PZ_OUT);
     init_pipe(made, PZ_IN);
-    status = start(made, options, diag);
+    made->event = -1;
+    status =
+        options->tier == PZ_TIER_HOST ? start_host(made, diag) : start_pipes(made, options, diag);
     if (status == PZ_OK)
         *engine = made;
     else
         pz_engine_free(made);
-    return status == PZ_ERR_MEMORY && options->tier != PZ_TIER_HOST ? pzi_no_memory(diag) : status;
+    return status;
 }
 
 /* ---- Freeing an engine ----------------------------------------------------------------------- */
@@ -518,6 +517,8 @@ pz_status pz_swap_get_stats(pz_swap *swap, pz_swap_stats *stats)
     if (swap == NULL || is_child(swap->engine) || stats == NULL || stats->size != sizeof *stats)
         return PZ_ERR_ARGUMENT;
     pthread_mutex_lock(&swap->engine->lock);
+    if (swap->engine->host != NULL)
+        pzi_host_settle(swap->engine->host);
     *stats = swap->stats;
     pthread_mutex_unlock(&swap->engine->lock);
     return PZ_OK;
@@ -538,8 +539,10 @@ pz_status pz_engine_get_stats(pz_engine *engine, pz_engine_stats *stats)
         return PZ_ERR_ARGUMENT;
     (void)pz_pool_get_stats(engine->staging, &staging);
     stats->staging_bytes = staging.mapped_bytes;
-    engine->tier->tell(engine->tier, stats);
     pthread_mutex_lock(&engine->lock);
+    if (engine->host != NULL)
+        pzi_host_settle(engine->host);
+    engine->tier->tell(engine->tier, stats);
     stats->swaps = engine->swap_count;
     for (unsigned i = 0; i < PZ_DIRECTIONS; i++)
         tell_direction(&engine->pipes[i], &stats->directions[i]);

@@ -156,13 +156,6 @@ void pzi_host_await_all(struct pzi_host *host)
 
 /* ---- The beginning of a transfer ------------------------------------------------------------- */
 
-static bool has_room(const struct pzi_pipe *pipe, uint64_t bytes)
-{
-    const uint64_t used = pipe->stats.queue_bytes;
-
-    return used == 0 || (used <= pipe->limit_bytes && bytes <= pipe->limit_bytes - used);
-}
-
 /* Room in the queue, and the transfer before it of the same tensor over. */
 static pz_status await_room(const struct pz_swap *swap, pz_direction direction, bool wait)
 {
@@ -172,17 +165,27 @@ static pz_status await_room(const struct pz_swap *swap, pz_direction direction, 
 
     pzi_host_settle(host);
     if (!wait)
-        return pzi_is_idle(swap) && has_room(pipe, swap->stats.raw_bytes) ? PZ_OK : PZ_ERR_BUSY;
+        return pzi_is_idle(swap) && pzi_has_room(pipe, swap->stats.raw_bytes) ? PZ_OK : PZ_ERR_BUSY;
     start_ns = pzi_now_ns();
     pzi_host_await(swap);
-    while (!has_room(pipe, swap->stats.raw_bytes))
+    while (!pzi_has_room(pipe, swap->stats.raw_bytes))
         (void)end_ticket(host, direction, true);
     pipe->stats.blocked_ns += pzi_now_ns() - start_ns;
     return PZ_OK;
 }
 
+/* Waits for the oldest segment under way, those that go out first; false if there is none. */
+static bool end_one(struct pzi_host *host)
+{
+    for (unsigned i = 0; i < PZ_DIRECTIONS; i++)
+        if (!is_empty(&host->ways[i]))
+            return end_ticket(host, (pz_direction)i, true);
+    return false;
+}
+
 /* Chunks for the most that a segment can become, as its size is known only when it is coded.  Those
- * before it give back what they did not need. */
+ * before it give back what they did not need, and tensors that are freed while they come in all
+ * that they have. */
 static pz_status reserve(struct pzi_host *host, struct pz_swap *swap, size_t segment)
 {
     size_t bytes = pzi_segment_raw(swap, segment);
@@ -191,10 +194,8 @@ static pz_status reserve(struct pzi_host *host, struct pz_swap *swap, size_t seg
     if (!swap->stats.bypassed)
         (void)pz_stream_bound(bytes, &bytes);
     status = pzi_host_reserve(host, swap, segment, bytes);
-    while ((status == PZ_ERR_FULL || status == PZ_ERR_MEMORY) && !is_empty(&host->ways[PZ_OUT])) {
-        (void)end_ticket(host, PZ_OUT, true);
+    while ((status == PZ_ERR_FULL || status == PZ_ERR_MEMORY) && end_one(host))
         status = pzi_host_reserve(host, swap, segment, bytes);
-    }
     return status;
 }
 

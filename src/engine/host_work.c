@@ -120,10 +120,11 @@ static bool is_pinned(const struct pzi_host *host)
 static pz_status stage_of(struct pzi_host *host, struct pzi_lane *lane)
 {
     const size_t bytes = host->engine->slot_bytes;
-    const pz_status status =
-        lane->stage != NULL ? PZ_OK : pz_gpu_alloc(host->gpu, PZ_GPU_DEVICE, bytes, &lane->stage);
 
-    return status;
+    if (lane->stage != NULL)
+        return PZ_OK;
+    host->device_bytes += bytes;
+    return pz_gpu_alloc(host->gpu, PZ_GPU_DEVICE, bytes, &lane->stage);
 }
 
 /* Where kernels cannot write to the chunks, the size is waited for, and the copy is the driver's.
@@ -262,7 +263,7 @@ static pz_status open_lane(struct pzi_host *host, struct pzi_lane *lane, pz_dire
         status = pz_gpu_alloc(host->gpu, PZ_GPU_DEVICE, bytes, &lane->workspace);
     if (status == PZ_OK && direction == PZ_IN)
         status = stage_of(host, lane);
-    host->device_bytes += bytes + (direction == PZ_IN ? host->engine->slot_bytes : 0);
+    host->device_bytes += bytes;
     return status;
 }
 
@@ -302,10 +303,10 @@ pz_status pzi_host_open(pz_engine *engine, struct pzi_host **host, pz_diag *diag
     pz_status status;
 
     if (pz_pool_get_stats(engine->options.pool, &stats) != PZ_OK)
-        return PZ_ERR_ARGUMENT;
+        return pzi_fail(diag, PZ_ERR_ARGUMENT, "the pool is none of this process");
     made = calloc(1, sizeof *made);
     if (made == NULL)
-        return PZ_ERR_MEMORY;
+        return pzi_no_memory(diag);
     made->tier = (struct pzi_tier){.drop = drop, .tell = tell, .close = close_host};
     made->engine = engine;
     made->gpu = engine->options.gpu;
@@ -318,6 +319,8 @@ pz_status pzi_host_open(pz_engine *engine, struct pzi_host **host, pz_diag *diag
         return PZ_OK;
     }
     close_host(&made->tier);
+    if (status != PZ_ERR_MEMORY)
+        return pzi_fail(diag, status, "the device's driver fails");
     return pzi_fail(diag, status,
                     "the device has not enough memory of its own or pinned memory: "
                     "%u times segment_bytes; make that smaller",

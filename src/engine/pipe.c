@@ -354,25 +354,18 @@ void pzi_pipe_stop(struct pzi_pipe *pipe)
 
 /* ---- The queue ------------------------------------------------------------------------------- */
 
-static bool has_room(const struct pzi_pipe *pipe, uint64_t bytes)
-{
-    const uint64_t used = pipe->stats.queue_bytes;
-
-    return used == 0 || (used <= pipe->limit_bytes && bytes <= pipe->limit_bytes - used);
-}
-
 /* Callers take turns, so that large tensors are not overtaken for ever. */
 static pz_status await_room(struct pzi_pipe *pipe, struct pzi_job *job, bool wait)
 {
     const int64_t start_ns = pzi_now_ns();
     const uint64_t bytes = job->swap->stats.raw_bytes;
 
-    if (pipe->waiting.first == NULL && has_room(pipe, bytes))
+    if (pipe->waiting.first == NULL && pzi_has_room(pipe, bytes))
         return PZ_OK;
     if (!wait)
         return PZ_ERR_BUSY;
     add_job(&pipe->waiting, job);
-    while (job->status == PZ_OK && (pipe->waiting.first != job || !has_room(pipe, bytes)))
+    while (job->status == PZ_OK && (pipe->waiting.first != job || !pzi_has_room(pipe, bytes)))
         pthread_cond_wait(&pipe->engine->changed, &pipe->engine->lock);
     remove_job(&pipe->waiting, job);
     pthread_cond_broadcast(&pipe->engine->changed);

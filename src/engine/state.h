@@ -132,6 +132,14 @@ static inline bool pzi_is_idle(const struct pz_swap *swap)
     return swap->jobs[PZ_OUT].state == PZI_IDLE && swap->jobs[PZ_IN].state == PZI_IDLE;
 }
 
+/* Whether a transfer may begin beside those under way: one that is larger than the queue alone. */
+static inline bool pzi_has_room(const struct pzi_pipe *pipe, uint64_t bytes)
+{
+    const uint64_t used = pipe->stats.queue_bytes;
+
+    return used == 0 || (used <= pipe->limit_bytes && bytes <= pipe->limit_bytes - used);
+}
+
 /* Raw bytes of a segment. */
 static inline size_t pzi_segment_raw(const struct pz_swap *swap, size_t segment)
 {

@@ -669,10 +669,12 @@ EXPORT int cuEventElapsedTime(float *milliseconds, void *begin, void *end)
     const struct point *const from = ((struct event *)begin)->point;
     const struct point *const to = ((struct event *)end)->point;
 
+    if (fails(MOCK_CUDA_NEVER))
+        return FAILED;
     if (from == NULL || to == NULL || !from->is_reached || !to->is_reached)
         return INVALID_VALUE;
     *milliseconds = (float)((to->time - from->time) * 1e3);
-    return fails(MOCK_CUDA_NEVER) ? FAILED : 0;
+    return 0;
 }
 
 EXPORT int cuEventDestroy_v2(void *event)
@@ -746,11 +748,10 @@ EXPORT int cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
     ALONE;
     struct pin *const room = pin_of(NULL);
 
-    if (current != &context || flags != 3 || (uintptr_t)memory % PAGE_BYTES != 0 ||
-        bytes % PAGE_BYTES != 0)
-        return INVALID_VALUE;
     if (fails(MOCK_CUDA_PIN) || room == NULL)
         return OUT_OF_MEMORY;
+    if (flags != 3 || (uintptr_t)memory % PAGE_BYTES != 0 || bytes % PAGE_BYTES != 0)
+        return INVALID_VALUE;
     if (pin_of(memory) != NULL)
         return ALREADY_REGISTERED;
     *room = (struct pin){memory, bytes};
