@@ -119,13 +119,12 @@ PZI_FN uint32_t PZ_CAT(quotients_cost)(PZ_WIDE q0, PZ_WIDE q1, PZ_WIDE q2, PZ_WI
 }
 
 /* The canonical cut of block b: k, and 128 if it is exact. */
-PZI_FN uint32_t PZ_CAT(cut_of)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, uint32_t *cost)
+PZI_FN uint32_t PZ_CAT(cut_of)(PZ_LOCAL const PZ_WARP *warp, uint32_t b)
 {
     const uint32_t length = PZ_CAT(bit_length)(warp, b), least = length > 12 ? length - 12 : 0;
     PZ_WIDE high = PZ_P(of)(0, 0), q0 = high, q1 = high, q2 = high;
-    uint32_t best = length | 128;
+    uint32_t best = length | 128, cost = length * PZ_N;
 
-    *cost = length * PZ_N;
     for (uint32_t k = length; k-- > least;) {
         uint32_t with_k;
 
@@ -134,8 +133,8 @@ PZI_FN uint32_t PZ_CAT(cut_of)(PZ_LOCAL const PZ_WARP *warp, uint32_t b, uint32_
         q1 = q0;
         q0 = PZ_CAT(get_plane)(warp, b, k);
         with_k = PZ_N * (k + 1) + PZ_CAT(quotients_cost)(q0, q1, q2, high);
-        if (with_k < *cost || (with_k == *cost && best < 128)) {
-            *cost = with_k;
+        if (with_k < cost || (with_k == cost && best < 128)) {
+            cost = with_k;
             best = k;
         }
     }
@@ -271,11 +270,11 @@ PZI_FN void PZ_CAT(cut_blocks)(PZ_LOCAL PZ_WARP *warp, uint32_t n, uint32_t e, u
 
     PZ_CAT(clear)(lanes, warp->count, PZI_COUNTERS);
     for (PZ_EACH_LANE(lanes)) {
-        uint32_t k = 128, cost;
+        uint32_t k = 128;
         struct PZ_CAT(quotients) quotients;
 
         if (lane < PZ_CAT(blocks_of)(n))
-            k = PZ_CAT(cut_of)(warp, lane, &cost);
+            k = PZ_CAT(cut_of)(warp, lane);
         warp->block[PZ_CAT(cut)][lane] = k;
         PZ_CAT(quotients_of)(warp, lane, k, &quotients);
         for (uint32_t l = 0; l < PZI_LEVELS; l += 2)

@@ -1,6 +1,7 @@
 /* The kernel that unpacks rows, in order or by their numbers: a warp has a row, in memory of the
  * device or of the host, and a lane a word of 32 bits of it.  What a row takes shows from its map;
- * no piece of it is read before it is known to be needed, none twice, and nothing else. */
+ * no piece of it is read before it is known to be needed, none twice but of maps of more than 4096
+ * groups, and nothing else. */
 #ifndef PZI_GPU_IBP_UNPACK_H
 #define PZI_GPU_IBP_UNPACK_H
 

@@ -43,17 +43,14 @@ PZI_FN uint64_t pzi_scan_tiles(PZ_LOCAL struct pzi_lanes *lanes, uint64_t tiles,
 {
     for (uint64_t tile = 0; tile < tiles; tile += PZ_LANES) {
         PZ_LANE_VAR(uint64_t, sum);
-        PZ_LANE_VAR(uint64_t, own);
         uint64_t total;
 
-        for (PZ_EACH_LANE(lanes)) {
-            own[PZ_SLOT] = tile + lane < tiles ? sums[tile + lane] : 0;
-            sum[PZ_SLOT] = own[PZ_SLOT];
-        }
-        total = pzi_running_sum(lanes, sum);
+        for (PZ_EACH_LANE(lanes))
+            sum[PZ_SLOT] = tile + lane < tiles ? sums[tile + lane] : 0;
+        total = pzi_scan64(lanes, sum);
         for (PZ_EACH_LANE(lanes))
             if (tile + lane < tiles)
-                sums[tile + lane] = offset + sum[PZ_SLOT] - own[PZ_SLOT];
+                sums[tile + lane] = offset + sum[PZ_SLOT];
         offset += total;
     }
     return offset;
