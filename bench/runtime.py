@@ -279,8 +279,8 @@ def fastest(run, times=50):
 
 
 def overheads(count=200):
-    """Microseconds for a saved tensor that stays, for an operator of a profile, and for one that is
-    recorded because a plan drops something."""
+    """Microseconds for a saved tensor where nothing moves, for one that stays where others move,
+    for an operator of a profile, and for one that is recorded because a plan drops something."""
     start = torch.ones(2048, requires_grad=True)
     sin, total = torch.ops.aten.sin.default, torch.ops.aten.sum.default
     script = Script([sin] * count + [total], [Role.RECORD] * (count + 1))
@@ -419,7 +419,8 @@ def markdown(result):
         ". Links are emulated. What is in the columns: `bench/runtime.py`. Made by", "", "```",
         "make bench-runtime", "```", "",
         *("| " + " | ".join(row) + " |" for row in rows), "",
-        "Where another way with no higher peak is faster than the plan with the codec:", "",
+        "Where another way, whose peak is no higher or within the budget, is faster than the plan "
+        "with the codec:", "",
         *([f"- {line}" for line in result["verdicts"]] or ["nowhere."]), "",
         "Where a peak is more than 5 % above the budget, no plan fits, or the prediction is more "
         "than 15 % off:", "",

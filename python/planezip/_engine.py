@@ -33,13 +33,12 @@ def plain(structure):
 
 
 class Device:
-    """A CUDA device by its number; closed after all that works on it.  driver, compiler: files of
-    other libraries than those of the system."""
+    """A CUDA device by its number; closed after all that works on it.  driver: the file of another
+    library than that of the system."""
 
-    def __init__(self, number=0, *, driver=None, compiler=None):
+    def __init__(self, number=0, *, driver=None):
         options = c.GpuOptions(kind=c.GPU_CUDA, device=number,
-                               driver=os.fsencode(driver) if driver is not None else None,
-                               compiler=os.fsencode(compiler) if compiler is not None else None)
+                               driver=os.fsencode(driver) if driver is not None else None)
         diag = c.Diag()
         self.handle = c_void_p()
         c.check(c.lib.pz_gpu_open(byref(options), byref(self.handle), byref(diag)), diag)

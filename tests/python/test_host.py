@@ -23,7 +23,7 @@ played = unittest.skipUnless(DRIVER, "PZ_MOCK_CUDA names no driver that plays a 
 @played
 class Engines(unittest.TestCase):
     def setUp(self):
-        self.device = Device(driver=DRIVER, compiler=DRIVER)
+        self.device = Device(driver=DRIVER)
         self.pool = Pool(1 << 20, chunk=4096, device=self.device)
         self.engine = Engine("host", pool=self.pool, device=self.device, segment=65536, groups=2,
                              bypass="never")

@@ -17,7 +17,7 @@ def parse_bytes(name, text, expected='a size, as "2GiB"'):
             raise ValueError(f"planezip: {name} is {text!r}; expected is {expected}")
         amount = float(found[1]) * unit
     if not 1 <= amount < 2**63:
-        raise ValueError(f"planezip: {name} is {text!r}; expected is 1 byte or more")
+        raise ValueError(f"planezip: {name} is {text!r}; expected is 1 byte to 2^63 - 1")
     return int(amount)
 
 

@@ -66,7 +66,7 @@ class Played(HostMemory):
     process's.  What computes is the host, so it is the host that waits where a stream would."""
 
     def __init__(self, driver):
-        self.gpu = Device(0, driver=driver, compiler=driver)
+        self.gpu = Device(0, driver=driver)
 
     def close(self):
         self.gpu.close()

@@ -2,6 +2,7 @@
 import functools
 import json
 import logging
+import operator
 import statistics
 import threading
 import time
@@ -53,6 +54,14 @@ class Offload:
             raise ValueError("planezip: tier 'disk' needs a directory; give directory=...")
         if tier == "host" and link is not None:
             raise ValueError("planezip: tier 'host' has a link of its own; leave out link")
+        if tier == "host" and mmap_threshold is not None:
+            raise ValueError("planezip: mmap_threshold is about memory of the CPU's tensors; leave "
+                             "it out with tier 'host'")
+        if tier != "host" and groups is not None:
+            raise ValueError("planezip: groups is about kernels of a device; leave it out without "
+                             "tier 'host'")
+        if groups is not None and not 1 <= operator.index(groups) < 2**31:
+            raise ValueError(f"planezip: groups is {groups}; expected is 1 or more, or None")
         if codec is not None and codec not in CODECS:
             raise ValueError(f"planezip: codec is {codec!r}; known are {', '.join(CODECS)}, and "
                              "None")
@@ -60,7 +69,7 @@ class Offload:
         self.plan_option, self.drops = plan_source(plan), drops
         host = parse_bytes("host_budget", host_budget) if host_budget is not None else None
         threshold = None
-        if tier != "host" and mmap_threshold is not None:
+        if mmap_threshold is not None:
             threshold = checked_threshold(parse_bytes("mmap_threshold", mmap_threshold))
         self.persistent = Persistent(model)
         self.store = Store(tier, memory_of(tier, device, model), directory=directory,

@@ -117,9 +117,6 @@ class Swapped:
 
     def begin(self, wait=True):
         """Begins to fetch the bytes back; False if it would have to wait for them to be out."""
-        if self.swap.handle is None:
-            raise RuntimeError("planezip: a saved tensor is gone, as its offload has been closed; "
-                               "close it after the backward pass")
         memory = self.store.memory
         target = torch.empty(self.nbytes, dtype=torch.uint8, device=memory.device)
         if not self.swap.into(target.data_ptr(), wait=wait, keep=target, stream=memory.stream()):
@@ -139,7 +136,7 @@ class Swapped:
             found = self.here or (self.seen and self.seen())
             if found is None:
                 return self.fetched()
-            if self.store.memory.gpu is not None:
+            if self.store.memory.gpu is not None and self.swap.handle is not None:
                 self.join()
             return found
 
@@ -156,6 +153,9 @@ class Swapped:
         return self.source.untyped_storage()
 
     def fetched(self):
+        if self.swap.handle is None:
+            raise RuntimeError("planezip: a saved tensor is gone, as its offload has been closed; "
+                               "close it after the backward pass")
         if self.coming is None:
             self.begin()
         begin = time.perf_counter_ns()

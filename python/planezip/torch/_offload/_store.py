@@ -24,15 +24,14 @@ class Store:
     def __init__(self, tier, memory, *, directory=None, host_budget=None, link=0,
                  codec="planezip2", queue=QUEUE_BYTES, groups=None):
         self.tier, self.link, self.codec, self.queue = tier, link, codec, queue
-        self.memory = memory
-        self.pool = Pool(host_budget or MEMORY_BYTES, mapping=16 << 20, device=memory.gpu) \
-            if tier != "disk" else None
-        self.engine = Engine(tier, pool=self.pool, directory=directory,
-                             disk_bytes=(host_budget or 0) if tier == "disk" else 0,
-                             codec=codec or "planezip2", bypass="auto" if codec else "always",
-                             link=(link, link), queue=(1 << 62, 1 << 62), device=memory.gpu,
-                             segment=SEGMENT_BYTES.get(tier, 0), groups=groups or 0,
-                             join=memory.join)
+        self.memory, self.pool = memory, None
+        try:
+            self.open(directory, host_budget, groups)
+        except BaseException:
+            if self.pool:
+                self.pool.close()
+            memory.close()
+            raise
         self.lock = threading.RLock()
         self.leaving = collections.deque() # payloads, first in, first out
         self.leaving_bytes = 0
@@ -42,6 +41,19 @@ class Store:
         self.coded_bytes = self.planned_bytes = 0 # of what came back in this step, by the codec
         self.blocked_ns = 0 # that somebody waited for room
         self.events = [] # of this step: (what, number, from and to in nanoseconds, bytes)
+
+    def open(self, directory, host_budget, groups):
+        """Makes the engine, and the pool of a tier in memory."""
+        tier, memory, link = self.tier, self.memory, self.link
+        self.pool = Pool(host_budget or MEMORY_BYTES, mapping=16 << 20, device=memory.gpu) \
+            if tier != "disk" else None
+        self.engine = Engine(tier, pool=self.pool, directory=directory,
+                             disk_bytes=(host_budget or 0) if tier == "disk" else 0,
+                             codec=self.codec or "planezip2",
+                             bypass="auto" if self.codec else "always",
+                             link=(link, link), queue=(1 << 62, 1 << 62), device=memory.gpu,
+                             segment=SEGMENT_BYTES.get(tier, 0), groups=groups or 0,
+                             join=memory.join)
 
     def begin_step(self):
         self.check()
