@@ -479,6 +479,7 @@ TEST(a_full_pool)
     CHECK_EQ_U64(pz_swap_in_on(swaps[0], target, stream, true), PZ_OK);
     CHECK_EQ_U64(pz_swap_join(swaps[0], stream), PZ_OK);
     pz_swap_free(swaps[0]);
+    swaps[0] = NULL;
     CHECK_EQ_U64(pz_swap_out(engine, &tensor, true, &swaps[0]), PZ_OK);
     tensor.bytes = TENSOR; /* larger than all of it */
     pz_swap_free(swaps[0]);
